@@ -148,7 +148,7 @@ func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 		err = deletion{e.remote}.release(ctx, o, ending)
 	}
 	if ending == policy.Leave {
-		return p.fail(unlessLeft(c.events, o, err))
+		return p.fail(unlessLeft(c.Events, o, err))
 	}
 	return p.fail(p.orLeave(o, err))
 }
@@ -189,7 +189,7 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	claim := c.missingClaim(ctx, obj)
 	if claim != "" || !meta.FinalizerExists(obj, managed.FinalizerName) {
-		err := managedadapter.PatchMetadata(ctx, c.local, obj, func(o client.Object) {
+		err := managedadapter.PatchMetadata(ctx, c.Local, obj, func(o client.Object) {
 			meta.AddFinalizer(o, managed.FinalizerName)
 			if meta.GetExternalName(o) == "" {
 				meta.SetExternalName(o, o.GetName())
@@ -210,12 +210,12 @@ func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object
 	if err := c.letGo(ctx, obj); err != nil {
 		return err
 	}
-	if err := managedadapter.RemoveFinalizer(ctx, c.local, obj, managed.FinalizerName); err != nil {
+	if err := managedadapter.RemoveFinalizer(ctx, c.Local, obj, managed.FinalizerName); err != nil {
 		return err
 	}
 	c.forget(client.ObjectKeyFromObject(obj))
 	if left := reconciliationOf(ctx).left; left != nil {
-		c.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "the resource is kept on the target, so delete it "+
+		c.Events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "the resource is kept on the target, so delete it "+
 			"there if you do not need it")))
 	}
 	return nil
@@ -227,7 +227,7 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 	p, f := reconciliationOf(ctx), c.referrer(obj)
 	if err := c.options.References.Dependents(ctx, f); err != nil {
 		if reference.IsAwaited(err) { // Of one that leaves its resource crossplane-runtime has no event.
-			c.events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
+			c.Events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
 		}
 		return p.fail(err)
 	}
@@ -253,7 +253,7 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 	}
 	if err != nil || left {
 		c.options.Logger.Debug("Finishing an Object that was deleted in spite of its finalizer",
-			"controller", c.controller, "request", key, "error", err)
+			"controller", c.Controller, "request", key, "error", err)
 		return false
 	}
 	c.forget(key)

@@ -157,7 +157,7 @@ func (c *reconciler[T]) postpones(r *reconciliation, was, is Object) bool {
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
 		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
-		Urgent:  causeOf(r.err).Woken || !onlySeen(was, is) || c.options.References.Reads(c.kind.GVK, was, is),
+		Urgent:  causeOf(r.err).Woken || !onlySeen(was, is) || c.options.References.Reads(c.Kind.GVK, was, is),
 		Passing: !isReady(is),
 	})
 	if wait > 0 && (r.retry == 0 || wait < r.retry) {

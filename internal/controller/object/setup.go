@@ -66,18 +66,15 @@ type Options struct {
 
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
-	name := managed.ControllerName(k.GVK.GroupKind().String())
-	m := managedadapter.NewManager(mgr)
+	base, b := targetresource.NewBase(mgr, o.Options, k, "managed")
+	base.Events = base.Events.Limited(isOutageEvent)
 	c := &reconciler[T]{
-		kind: k, controller: name, registry: o.Registry, options: o, local: m.GetClient(),
-		cache: mgr.GetCache(),
+		Base: base, options: o,
 		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
-		events: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
-			o.EventFilterFunctions...)).Limited(isOutageEvent),
 	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithInitializers(c), managed.WithReferenceResolver(c),
-		managed.WithFinalizer(c), managed.WithRecorder(c.events),
+		managed.WithFinalizer(c), managed.WithRecorder(c.Events),
 		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
 			p := managedadapter.Poll{Interval: interval, Jitter: o.PollJitter}
 			if !isReady(mg) {
@@ -89,16 +86,12 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
-	c.managed = managedadapter.NewReconciler(m, o.Options.Options, k.GVK, opts...)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+	c.managed = managedadapter.NewReconciler(c.Manager, o.Options.Options, k.GVK, opts...)
+	err := b.Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner)).
+		WatchesRawSource(handlers.TargetsOf(o.Registry, c.Controller, 0, objectOfOwner)).
 		Complete(c)
-	return errors.Wrapf(err, "cannot set up controller %s", name)
+	return errors.Wrapf(err, "cannot set up controller %s", c.Controller)
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
@@ -209,7 +202,7 @@ func (e *external) handOver(o Object) {
 // handed over is claimed there, when this slot has let it go.
 func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) string {
 	known, ok := reconciliationOf(ctx).Last().(Object)
-	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
+	slots, key := c.Registry.Slots(), c.Kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
 		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key {
 		return key
@@ -220,22 +213,22 @@ func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) str
 // passOn reports whether an Object is left to another slot. If it refers to a ProviderConfig there by now, its claim is
 // taken off first: nothing is under way for it, and its status shows no resource.
 func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (bool, error) {
-	if c.registry.Slots() == nil {
+	if c.Registry.Slots() == nil {
 		return false, nil
 	}
-	o := c.kind.New()
-	if err := c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
+	o := c.Kind.New()
+	if err := c.Manager.GetCache().Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if !handlers.Owns(c.registry, o) {
+	if !handlers.Owns(c.Registry, o) {
 		c.forget(n)
 		return true, nil
 	}
 	claim := o.GetAnnotations()[commonv1.AnnotationKeyClaim]
-	if o.Observed().ProviderConfigReference != nil || claim == "" || claim == c.kind.Key(o) {
+	if o.Observed().ProviderConfigReference != nil || claim == "" || claim == c.Kind.Key(o) {
 		return false, nil
 	}
-	err := managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
+	err := managedadapter.PatchMetadata(ctx, c.Local, copyOf(o), func(o client.Object) {
 		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
 	})
 	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot release the Object to another shard")
