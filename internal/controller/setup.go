@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -37,57 +36,20 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		return setup(mgr, o, log)
 	}
 	return errors.Wrap(mgr.Add(manager.RunnableFunc(func(context.Context) error {
-		deferring := &deferringManager{Manager: mgr}
-		if err := setup(deferring, o, log); err != nil {
-			return err
-		}
-		return deferring.release()
+		return setup(mgr, o, log)
 	})), "cannot wait for a shard")
-}
-
-// A deferringManager is a running manager that starts nothing before release, so that no controller works before all
-// kinds are indexed.
-type deferringManager struct {
-	ctrl.Manager
-
-	mu       sync.Mutex
-	added    []manager.Runnable
-	released bool
-}
-
-// Add adds a Runnable, which is started by release, or at once after that.
-func (m *deferringManager) Add(r manager.Runnable) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.released {
-		return m.Manager.Add(r)
-	}
-	m.added = append(m.added, r)
-	return nil
-}
-
-// release starts all that was added.
-func (m *deferringManager) release() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.released = true
-	for _, r := range m.added {
-		if err := m.Manager.Add(r); err != nil {
-			return errors.Wrap(err, "cannot start a controller")
-		}
-	}
-	return nil
 }
 
 func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
-	o.Index = &object.Index{}
+	owned := func(obj client.Object) bool { return handlers.Owns(o.Registry, obj) }
 	o.References = reference.NewResolver(reference.Options{
-		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: handlers.Owned(o.Registry), Wake: o.Registry.WakeOwner,
+		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: owned, Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
+	o.List = o.References.List
 	o.Registry.OnRestored(func(server string, configs []string) {
 		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", server,
 			"providerConfigs", configs)
@@ -96,7 +58,6 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	owned := handlers.Owned(o.Registry)
 	s := &starter{manager: mgr, log: log, owned: owned, count: func(k schema.GroupVersionKind) error {
 		return managedadapter.AddStateMetrics(mgr, o.Options.Options, k, owned)
 	}}
@@ -112,7 +73,7 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
-	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
+	controller := sync.OnceValues(func() (func(scope.User) error, error) {
 		return providerconfig.Setup(mgr, o.Options, c)
 	})
 	parts := []part{{kinds: configKinds(c), setup: func() error {
@@ -121,9 +82,9 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	}}}
 	for _, u := range c.Users {
 		parts = append(parts, part{kinds: append(configKinds(c), u.GVK), setup: func() error {
-			pc, err := controller()
+			follow, err := controller()
 			if err == nil {
-				err = pc.Follow(u)
+				err = follow(u)
 			}
 			return errors.Wrap(err, "cannot set up users of ProviderConfigs")
 		}})
@@ -133,10 +94,10 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 
 // objects are the controllers of Objects of one scope.
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T]) part {
-	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, setup: func() error {
-		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
-			return errors.Wrap(err, "cannot set up references")
-		}
+	return part{kinds: append(configKinds(k.Configs...), k.GVK), count: kinds{k.GVK}, index: func() error {
+		return errors.Wrap(o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()),
+			"cannot set up references")
+	}, setup: func() error {
 		if err := object.Setup(mgr, o, k); err != nil {
 			return errors.Wrap(err, "cannot set up Objects")
 		}
@@ -184,8 +145,7 @@ func configKinds(configs ...scope.Config) (all kinds) {
 // kind returns a kind of Objects as package reference reads it.
 func kind[T object.Object](k scope.Kind[T]) reference.Kind {
 	return reference.Kind{
-		GVK: k.GVK, Namespaced: k.Configs[0].Namespaced, Controller: managed.ControllerName(k.GVK.GroupKind().String()),
-		New:     func() reference.Object { return k.New() },
-		NewList: func() client.ObjectList { return k.NewList() },
+		GVK: k.GVK, Namespaced: k.Configs[0].Namespaced, NewList: k.NewList,
+		New: func() reference.Object { return k.New() },
 	}
 }

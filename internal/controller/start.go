@@ -36,7 +36,8 @@ type kinds = []schema.GroupVersionKind
 // A part is controllers that can work as soon as the control plane serves some kinds.
 type part struct {
 	kinds kinds
-	count kinds // those whose resources are counted by state
+	count kinds        // those whose resources are counted by state
+	index func() error // nil if nothing but the controllers themselves needs an index
 	setup func() error
 }
 
@@ -76,17 +77,25 @@ func (s *starter) logMissing(missing []part) {
 	s.log.Info("Kinds are not served yet: install or activate them", "kinds", slices.Compact(names))
 }
 
-// setUp sets up the parts whose kinds are served, and returns the others.
+// setUp sets up the parts whose kinds are served, and returns the others. No controller works before all kinds are
+// indexed.
 func (s *starter) setUp(parts []part) (missing []part, err error) {
+	var served []part
 	for _, p := range parts {
-		served, err := s.served(p)
+		is, err := s.served(p)
+		if err == nil && is && p.index != nil {
+			err = p.index()
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !served {
+		if is {
+			served = append(served, p)
+		} else {
 			missing = append(missing, p)
-			continue
 		}
+	}
+	for _, p := range served {
 		if err := p.setup(); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,28 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// A patient queue takes requests after a time in which more of the same may come.
+type patient struct {
+	queue
+
+	gather time.Duration
+}
+
+// Add adds a request.
+func (q patient) Add(r reconcile.Request) { q.AddAfter(r, q.gather) }
+
+// Gathered has a controller take what a handler enqueues after a time in which more of the same may come: one if an
+// object appears, and another if it changes or goes.
+func Gathered(h handler.EventHandler, appears, goes time.Duration) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { h.Create(ctx, e, patient{q, appears}) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { h.Update(ctx, e, patient{q, goes}) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { h.Delete(ctx, e, patient{q, goes}) },
+	}
+}
+
 // Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a
 // controller directly. Events of one object that come within the time to gather are one; zero takes each as it comes.
 func Targets(r *clusters.Registry, controller string, gather time.Duration) source.Source {
@@ -28,7 +50,7 @@ func Targets(r *clusters.Registry, controller string, gather time.Duration) sour
 func TargetsOf(r *clusters.Registry, controller string, gather time.Duration,
 	object func(types.NamespacedName) types.NamespacedName,
 ) source.Source {
-	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return source.Func(func(_ context.Context, q queue) error {
 		r.OnChange(controller, func(n types.NamespacedName) {
 			q.AddAfter(reconcile.Request{NamespacedName: object(n)},
 				gather)
@@ -39,7 +61,6 @@ func TargetsOf(r *clusters.Registry, controller string, gather time.Duration,
 
 // Users wakes the users of a ProviderConfig when it appears, changes or goes.
 func Users(r *clusters.Registry, c scope.Config) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
@@ -55,11 +76,6 @@ func Users(r *clusters.Registry, c scope.Config) handler.EventHandler {
 // Owns reports whether a resource of ours is in the slot of this replica.
 func Owns(r *clusters.Registry, o client.Object) bool {
 	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
-}
-
-// Owned returns Owns for a Registry.
-func Owned(r *clusters.Registry) func(client.Object) bool {
-	return func(o client.Object) bool { return Owns(r, o) }
 }
 
 // InSlot lets pass the events of another predicate that are about resources in the slot of this replica, and those by

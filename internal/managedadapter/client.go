@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -309,28 +308,6 @@ func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, chan
 		return errors.Wrapf(ErrFinalizerContested, "cannot patch %q", obj.GetName())
 	}
 	return nil
-}
-
-// A Finalizer keeps crossplane-runtime's finalizer on an object. The external name of the object, which is its name if
-// it has no other, is written along with it.
-type Finalizer struct{ client.Client }
-
-// AddFinalizer adds the finalizer if it is not there.
-func (f Finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	if meta.FinalizerExists(obj, managed.FinalizerName) {
-		return nil
-	}
-	return PatchMetadata(ctx, f, obj, func(o client.Object) {
-		meta.AddFinalizer(o, managed.FinalizerName)
-		if meta.GetExternalName(o) == "" {
-			meta.SetExternalName(o, o.GetName())
-		}
-	})
-}
-
-// RemoveFinalizer removes the finalizer. That the object is gone is no error.
-func (f Finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	return RemoveFinalizer(ctx, f, obj, managed.FinalizerName)
 }
 
 // RemoveFinalizer removes a finalizer from an object. That the object is gone is no error.

@@ -3,7 +3,7 @@
 //
 // A Client drops writes of the reconciled object that change nothing. A Reconciliation says what the reconciler cannot:
 // the final conditions, what may wait, which connection secret to publish. A Recorder drops events that repeat a
-// condition. A Finalizer writes the external name along with itself. Our own reconcilers use the same Client.
+// condition. Our own reconcilers use the same Client.
 //
 // # Decisions
 //

@@ -127,9 +127,6 @@ func tally(m *statemetrics.MRStateMetrics, kind string, all []Conditioned, isMan
 func DesiredStateChanged() predicate.Predicate {
 	desired := resource.DesiredStateChanged()
 	return predicate.Funcs{
-		CreateFunc:  desired.Create,
-		DeleteFunc:  desired.Delete,
-		GenericFunc: desired.Generic,
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			released := e.ObjectNew.GetDeletionTimestamp() != nil &&
 				len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())

@@ -33,17 +33,14 @@ const (
 
 // A Recorder drops events that say what the conditions of the object, as they were before this reconcile, say already.
 type Recorder struct {
-	next    event.Recorder
+	next event.Recorder
+	// Nil if the Recorder is not limited.
 	routine *rate.Limiter
 	drop    func(runtime.Object, event.Event) bool
 }
 
 // NewRecorder returns a Recorder that hands on to another.
-func NewRecorder(next event.Recorder) Recorder {
-	return Recorder{
-		next: next, routine: rate.NewLimiter(rate.Inf, 0), drop: func(runtime.Object, event.Event) bool { return false },
-	}
-}
+func NewRecorder(next event.Recorder) Recorder { return Recorder{next: next} }
 
 // Limited returns a Recorder that drops routine events beyond a rate, for kinds whose objects are made by thousands at
 // a time, and events that a function asks it to drop.
@@ -57,7 +54,7 @@ func (r Recorder) Event(obj runtime.Object, e event.Event) {
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
 		return
 	}
-	if r.drop(obj, e) || isRoutine(e) && !r.routine.Allow() {
+	if r.routine != nil && (r.drop(obj, e) || isRoutine(e) && !r.routine.Allow()) {
 		return
 	}
 	r.next.Event(obj, e)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -128,8 +129,5 @@ func pinned(p commonv1.PinnedReference) node { return node{kindOf(p).GroupKind()
 
 // describe names a resource for users.
 func describe(kind string, n types.NamespacedName) string {
-	if n.Namespace == "" {
-		return kind + " " + n.Name
-	}
-	return kind + " " + n.String()
+	return kind + " " + cache.NamespacedNameAsObjectName(n).String()
 }

@@ -42,11 +42,11 @@ type editor struct {
 	locks   keymutex.KeyMutex
 
 	mu   sync.Mutex
-	open map[resource]*batch // which others can join
+	open map[edited]*batch // which others can join
 }
 
-// A resource is one whose finalizers change, with any UID if that is empty.
-type resource struct {
+// An edited resource is one whose finalizers change, with any UID if that is empty.
+type edited struct {
 	schema.GroupVersionResource
 
 	name types.NamespacedName
@@ -69,13 +69,13 @@ type batch struct {
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface) *editor {
 	return &editor{
-		client: client, answers: cache.NewExpiring(), locks: keymutex.NewHashed(editLocks), open: map[resource]*batch{},
+		client: client, answers: cache.NewExpiring(), locks: keymutex.NewHashed(editLocks), open: map[edited]*batch{},
 	}
 }
 
 // set makes a change of a resource, and returns the resource as it is then. One that is being deleted takes no new
 // finalizer. The resource is given as it is known, nil if it is not.
-func (e *editor) set(ctx context.Context, at resource, c change, known metav1.Object) (metav1.Object, error) {
+func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (metav1.Object, error) {
 	if now := e.newest(at, known); now != nil && slices.Equal(after(now, []change{c}), now.GetFinalizers()) {
 		return now, nil
 	}
@@ -92,7 +92,7 @@ func (e *editor) set(ctx context.Context, at resource, c change, known metav1.Ob
 }
 
 // join adds a change to the next request, and reports whether it is the first of it.
-func (e *editor) join(at resource, c change) (b *batch, first bool) {
+func (e *editor) join(at edited, c change) (b *batch, first bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b, ok := e.open[at]
@@ -105,7 +105,7 @@ func (e *editor) join(at resource, c change) (b *batch, first bool) {
 }
 
 // finish makes the changes of a batch once the request before it has ended.
-func (e *editor) finish(ctx context.Context, at resource, b *batch, known metav1.Object) {
+func (e *editor) finish(ctx context.Context, at edited, b *batch, known metav1.Object) {
 	defer close(b.done)
 	key := at.String() + at.name.String()
 	e.locks.LockKey(key)
@@ -132,7 +132,7 @@ func (e *editor) finish(ctx context.Context, at resource, b *batch, known metav1
 
 // newest returns the newer of a known state of a resource and of the last answer about it, nil if there is neither. One
 // that is gone has no finalizers, and is being deleted.
-func (e *editor) newest(at resource, known metav1.Object) metav1.Object {
+func (e *editor) newest(at edited, known metav1.Object) metav1.Object {
 	v, _ := e.answers.Get(at)
 	answer, ok := v.(*metav1.ObjectMeta)
 	switch {
@@ -153,7 +153,7 @@ func (e *editor) newest(at resource, known metav1.Object) metav1.Object {
 func gone() *metav1.ObjectMeta { return &metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}} }
 
 // patch makes changes of a resource as it is known, or as the control plane has it. It returns the resource then.
-func (e *editor) patch(ctx context.Context, at resource, changes []change,
+func (e *editor) patch(ctx context.Context, at edited, changes []change,
 	known metav1.Object,
 ) (metav1.Object, error) {
 	client := e.client(at.GroupVersionResource, at.name.Namespace)

@@ -62,7 +62,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if ref.Err != nil || ref.Selector != "" || slices.ContainsFunc(pins, ref.isOf) {
 			continue
 		}
-		at, served, err := r.at(ctx, f.Owner, pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
+		at, served, err := r.at(ctx, f.owner(), pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
 		if err != nil || !served {
 			continue // What cannot be found has not been pinned by us.
 		}
@@ -85,7 +85,7 @@ func worse(a, b error) error {
 
 // release removes our finalizer from one resource.
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
-	at, served, err := r.at(ctx, f.Owner, p)
+	at, served, err := r.at(ctx, f.owner(), p)
 	if err == nil && served {
 		var objs []Referrer
 		var known metav1.Object
@@ -102,7 +102,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 // pin keeps a resource from going.
 func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 	what := describe(x.pin.Kind, nameOf(x.pin))
-	at, _, err := r.at(ctx, f.Owner, x.pin)
+	at, _, err := r.at(ctx, f.owner(), x.pin)
 	if err == nil {
 		now, failed := r.editor.set(ctx, at, change{finalizer: f.finalizer(), add: true}, x)
 		if err = failed; err == nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
@@ -115,9 +115,9 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 // at returns where a resource is, and whether the control plane serves its kind, in another version if need be.
 func (r *Resolver) at(ctx context.Context, o informer.Owner,
 	p commonv1.PinnedReference,
-) (at resource, served bool, err error) {
+) (at edited, served bool, err error) {
 	m, served, err := r.options.Cluster.Locate(ctx, o, kindOf(p))
-	at = resource{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
+	at = edited{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
 	if !m.Namespaced {
 		at.name.Namespace = ""
 	}
@@ -184,7 +184,7 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 
 // free takes finalizers off an Object. Its error is never nil.
 func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
-	at, _, err := r.at(ctx, f.Owner, pinOf(f.GVK, f))
+	at, _, err := r.at(ctx, f.owner(), pinOf(f.GVK, f))
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}

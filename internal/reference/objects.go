@@ -5,10 +5,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,10 @@ import (
 // indexReferences is the index of the cache by which the Objects are found that refer to an Object.
 const indexReferences = "references"
 
+// IndexName is the index of the cache by which Objects are found by their names, in all namespaces. API servers select
+// by the same field.
+const IndexName = "metadata.name"
+
 // An Object of either scope.
 type Object interface {
 	client.Object
@@ -42,21 +47,24 @@ type Kind struct {
 	GVK schema.GroupVersionKind
 	// Namespaced reports whether the Objects live in namespaces.
 	Namespaced bool
-	// Controller is the name of the controller that reconciles the Objects.
-	Controller string
 	// New returns an empty Object, and NewList an empty list.
 	New     func() Object
-	NewList func() client.ObjectList
+	NewList func() resource.ManagedList
 }
 
 // A Referrer is an Object whose references are followed.
 type Referrer struct {
 	Object
 
-	// Owner is who is woken when something that is referred to changes.
-	Owner informer.Owner
 	// GVK is the kind of the Object.
 	GVK schema.GroupVersionKind
+}
+
+// owner returns who is woken when something that is referred to changes: the controller of the Object.
+func (f Referrer) owner() informer.Owner {
+	return informer.Owner{
+		Controller: managed.ControllerName(f.GVK.GroupKind().String()), NamespacedName: client.ObjectKeyFromObject(f),
+	}
 }
 
 // finalizer returns the finalizer on all that an Object refers to.
@@ -83,10 +91,13 @@ func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.Gr
 	k := s.kinds[gk]
 	err := i.IndexField(ctx, k.New(), indexReferences, func(o client.Object) []string {
 		if o, ok := o.(Object); ok {
-			return s.keys(k.referrer(o))
+			return s.keys(Referrer{Object: o, GVK: k.GVK})
 		}
 		return nil
 	})
+	if err == nil {
+		err = i.IndexField(ctx, k.New(), IndexName, func(o client.Object) []string { return []string{o.GetName()} })
+	}
 	if err != nil {
 		return errors.Wrapf(err, "cannot index %s", gk)
 	}
@@ -104,12 +115,6 @@ func (s *objects) keys(f Referrer) []string {
 		keys = append(keys, pinned(p).key())
 	}
 	return keys
-}
-
-func (k Kind) referrer(o Object) Referrer {
-	return Referrer{Object: o, GVK: k.GVK, Owner: informer.Owner{
-		Controller: k.Controller, NamespacedName: client.ObjectKeyFromObject(o),
-	}}
 }
 
 // references returns all references of an Object. Those to Objects name them alike, in whatever version they ask for
@@ -159,7 +164,7 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
+	return []Referrer{Referrer{Object: o, GVK: k.GVK}}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
 }
 
 // targets returns the nodes of the Objects that a reference of an Object leads to. A selector that selects several
@@ -181,6 +186,20 @@ func (s *objects) targets(ctx context.Context, f Referrer, r Reference) ([]node,
 	return all, err
 }
 
+// List returns the Objects of all kinds that options select. They are shared, and must not be changed.
+func (s *objects) List(ctx context.Context, o ...client.ListOption) (all []client.Object, err error) {
+	for _, k := range s.kinds {
+		found, err := s.list(ctx, k, o...)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			all = append(all, f.Object)
+		}
+	}
+	return all, nil
+}
+
 // list returns the shared Objects of a kind that options select.
 func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]Referrer, error) {
 	if _, ok := s.served.Load(k.GVK.GroupKind()); !ok {
@@ -191,13 +210,10 @@ func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]R
 		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
 	}
 	var all []Referrer
-	err := meta.EachListItem(l, func(i runtime.Object) error {
-		if o, ok := i.(Object); ok {
-			all = append(all, k.referrer(o))
-		}
-		return nil
-	})
-	return all, errors.Wrapf(err, "cannot read list of %s", k.GVK.GroupKind())
+	for _, mg := range l.GetItems() {
+		all = append(all, Referrer{Object: mg.(Object), GVK: k.GVK}) //nolint:forcetypeassert // The kind is one of Objects.
+	}
+	return all, nil
 }
 
 // referrers returns the Objects that refer to an Object in any of some states, or have pinned it.
@@ -235,11 +251,7 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	if err != nil || len(readers) == 0 {
 		return err != nil // It is safer to show it.
 	}
-	before, werr := content(was, gvk)
-	now, err := content(is, gvk)
-	if err != nil || werr != nil {
-		return true
-	}
+	before, now := content(was, gvk), content(is, gvk)
 	differs := func(f Referrer, r Reference) bool {
 		if r.From == "" {
 			return r.node() == at && r.inspects(f)
@@ -257,13 +269,10 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 }
 
 // content returns the content of an Object as it is in JSON.
-func content(o Object, gvk schema.GroupVersionKind) (map[string]any, error) {
-	c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot read %s", describe(gvk.Kind, client.ObjectKeyFromObject(o)))
-	}
+func content(o Object, gvk schema.GroupVersionKind) map[string]any {
+	c, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(o) // It comes from JSON.
 	c["apiVersion"], c["kind"] = gvk.GroupVersion().String(), gvk.Kind
-	return c, nil
+	return c
 }
 
 // Handler hears of changes of one kind of Objects, and wakes those that refer to them.
@@ -293,7 +302,7 @@ func (s *objects) wakeReferrers(ctx context.Context, gk schema.GroupKind, states
 		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
 	}
 	for _, f := range all {
-		s.options.Wake(f.Owner)
+		s.options.Wake(f.owner())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,7 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 		kinds: map[schema.GroupKind]Kind{gk: {
 			GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
 			New:     func() Object { return &mobjectv1alpha1.Object{} },
-			NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+			NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
 		}},
 	}}
 	b := fake.NewClientBuilder().WithScheme(s)

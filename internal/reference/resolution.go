@@ -109,21 +109,12 @@ func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 
 // take adds a value to a resolution.
 func (r *Resolution) take(v value) error {
-	r.size += sizeOf(v.written)
-	if r.size > sizeMost {
+	b, _ := json.Marshal(v.written) //nolint:errchkjson // It comes from JSON.
+	if r.size += len(b); r.size > sizeMost {
 		return invalid("%s: the values of all references have more than %d bytes in total", v.ref.At, sizeMost)
 	}
 	r.values = append(r.values, v)
 	return nil
-}
-
-// sizeOf returns how much of a manifest a value takes.
-func sizeOf(v any) int {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return sizeMost + 1 // It does not fit into a manifest, either.
-	}
-	return len(b)
 }
 
 // A problem is why a reference keeps an Object from going on, with the reason of the condition that says so.

@@ -203,7 +203,7 @@ func TestNewest(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Now())
 			e := newEditor(nil)
 			e.answers = cache.NewExpiringWithClock(clock)
-			at := resource{uid: "1"}
+			at := edited{uid: "1"}
 			if tc.answer != nil {
 				e.answers.Set(at, tc.answer, answerMost)
 			}
@@ -218,7 +218,7 @@ func TestNewest(t *testing.T) {
 			}
 		})
 	}
-	if got := newEditor(nil).newest(resource{}, nil); got != nil {
+	if got := newEditor(nil).newest(edited{}, nil); got != nil {
 		t.Errorf("want nothing known of a resource that nobody has seen, got %v", got)
 	}
 }

@@ -76,7 +76,7 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 			first = err
 		}
 	}
-	r.options.Cluster.Watches().Done(f.Owner, purposeReferences)
+	r.options.Cluster.Watches().Done(f.owner(), purposeReferences)
 	return res, first
 }
 
@@ -89,7 +89,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 			kinds = append(kinds, l.GVK)
 		}
 	}
-	served, err := r.options.Cluster.Mappings(ctx, f.Owner, kinds...)
+	served, err := r.options.Cluster.Mappings(ctx, f.owner(), kinds...)
 	if err != nil {
 		return nil, refused(errors.Wrap(err, "cannot find the kinds of the references"))
 	}
@@ -168,7 +168,7 @@ func (r *Resolver) mayPin(f Referrer, gvk schema.GroupVersionKind) bool {
 func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*found, error) {
 	var all []*found
 	if !r.has(ref.node()) {
-		us, err := r.stream(ctx, f.Owner, ref)
+		us, err := r.stream(ctx, f.owner(), ref)
 		for _, u := range us {
 			all = append(all, &found{u, pinOf(ref.GVK, u), func() (map[string]any, error) { return u.Object, nil }})
 		}
@@ -184,8 +184,7 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 // contentOf returns the content of an Object that a reference of another one names.
 func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference) (c map[string]any, err error) {
 	if ref.From == "" && !ref.inspects(f) || r.options.Owned(o.Object) {
-		c, err = content(o.Object, ref.GVK)
-		err = refused(err)
+		c = content(o.Object, ref.GVK)
 	} else {
 		c, err = r.askOnce(ctx, o, ref)
 	}

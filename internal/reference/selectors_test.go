@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,14 +51,14 @@ func crowded(t *testing.T, crowd ...*mobjectv1alpha1.Object) (*objects, *indexed
 	woken := &[]string{}
 	gvk := mobjectv1alpha1.ObjectGroupVersionKind
 	r := &indexedReader{}
-	k := Kind{GVK: gvk, Namespaced: true, NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} }}
+	k := Kind{GVK: gvk, Namespaced: true, NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} }}
 	s := &objects{
 		options: Options{Cache: r, Owned: ownsAll, Wake: func(o informer.Owner) { *woken = append(*woken, o.Name) }},
 		kinds:   map[schema.GroupKind]Kind{gvk.GroupKind(): k},
 	}
 	s.served.Store(gvk.GroupKind(), nil)
 	r.index = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{indexReferences: func(o any) ([]string, error) {
-		return s.keys(k.referrer(o.(Object))), nil
+		return s.keys(Referrer{Object: o.(Object), GVK: gvk}), nil
 	}})
 	for _, o := range crowd {
 		if err := r.index.Add(o); err != nil {
@@ -147,7 +148,7 @@ func TestSelectorsOfMany(t *testing.T) {
 	r := &spaceReader{all: map[types.NamespacedName]*mobjectv1alpha1.Object{}}
 	k := Kind{
 		GVK: gvk, Namespaced: true, New: func() Object { return &mobjectv1alpha1.Object{} },
-		NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
 	}
 	s := &objects{options: Options{Cache: r, Owned: ownsAll}, kinds: map[schema.GroupKind]Kind{gvk.GroupKind(): k}}
 	s.served.Store(gvk.GroupKind(), nil)
@@ -162,7 +163,7 @@ func TestSelectorsOfMany(t *testing.T) {
 	check := func(reason string, want int) {
 		t.Helper()
 		r.listed = 0
-		next, err := s.cycles(t.Context(), k.referrer(object("0")))
+		next, err := s.cycles(t.Context(), Referrer{Object: object("0"), GVK: gvk})
 		if err != nil || len(next) != want {
 			t.Errorf("%s: want %d Objects in a cycle, got %v, %v", reason, want, next, err)
 		}

@@ -66,11 +66,7 @@ func format(value any, layout string) (any, error) {
 	}
 	switch value.(type) {
 	case map[string]any, []any:
-		b, err := json.Marshal(value)
-		if err != nil {
-			return nil, errors.New("value cannot be encoded")
-		}
-		value = string(b)
+		value = asString(value)
 	}
 	// What a verb cannot format is written into the text, between these marks, by package fmt.
 	s := fmt.Sprintf(layout, value)
@@ -104,7 +100,7 @@ func convert(value any, to string) (any, error) {
 	ok := false
 	switch to {
 	case "string":
-		v, ok = asString(value)
+		v, ok = asString(value), true
 	case "int", "int64":
 		v, ok = asInt(asNumber(value))
 	case "float64":
@@ -124,12 +120,13 @@ func convert(value any, to string) (any, error) {
 	return v, nil
 }
 
-func asString(value any) (string, bool) {
+// asString returns a string as it is, and anything else as JSON.
+func asString(value any) string {
 	if s, ok := value.(string); ok {
-		return s, true
+		return s
 	}
-	b, err := json.Marshal(value)
-	return string(b), err == nil
+	b, _ := json.Marshal(value) //nolint:errchkjson // It comes from JSON.
+	return string(b)
 }
 
 // asNumber makes true 1 and false 0.
@@ -233,10 +230,7 @@ func (r *Reference) readsHidden(content map[string]any) bool {
 
 // write sets a field, and makes the maps and lists it lies in where they are missing or null. The value is copied.
 func write(content map[string]any, path string, value any) error {
-	segments, err := fieldpath.Parse(path)
-	if err != nil {
-		return errors.Wrap(err, "cannot parse")
-	}
+	segments, _ := fieldpath.Parse(path) // It has been checked.
 	p := fieldpath.Pave(content)
 	for i := 1; i < len(segments); i++ {
 		above := segments[:i].String()

@@ -51,7 +51,7 @@ func TestTransformsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, o, gvk := &Resolution{}, showing(tc.value), mobjectv1alpha1.ObjectGroupVersionKind
-			x := &found{o, pinOf(gvk, o), func() (map[string]any, error) { return content(o, gvk) }}
+			x := &found{o, pinOf(gvk, o), func() (map[string]any, error) { return content(o, gvk), nil }}
 			err := (&Reference{
 				From: "status.atProvider.manifest.data.color", To: "data.color", Transforms: tc.transforms,
 			}).use(Referrer{Object: named("reader")}, res, x)

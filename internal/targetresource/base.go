@@ -21,7 +21,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// A Base is what the reconcilers that are not crossplane-runtime's have in common.
+// A Base is what reconcilers of resources on targets have in common.
 type Base[T client.Object] struct {
 	Core
 
@@ -31,9 +31,10 @@ type Base[T client.Object] struct {
 // A Core is what of a Base does not depend on the kind.
 type Core struct {
 	Controller string // its name
+	Manager    managedadapter.Manager
 	Registry   *clusters.Registry
 	Local      client.Client
-	Events     event.Recorder
+	Events     managedadapter.Recorder
 	Poll       managedadapter.Poll
 }
 
@@ -49,8 +50,9 @@ func newCore(mgr ctrl.Manager, o Options, name string, kind client.Object) (Core
 	m := managedadapter.NewManager(mgr)
 	recorder := event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)
 	core := Core{
-		Controller: name, Registry: o.Registry, Local: m.GetClient(), Events: managedadapter.NewRecorder(recorder),
-		Poll: managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		Controller: name, Manager: m, Registry: o.Registry, Local: m.GetClient(),
+		Events: managedadapter.NewRecorder(recorder),
+		Poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	return core, ctrl.NewControllerManagedBy(mgr).Named(name).
 		For(kind, builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed())))

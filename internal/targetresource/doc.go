@@ -1,5 +1,6 @@
 // Package targetresource deals with one resource on a target, as one owner has it: it connects, looks, and says what a
-// failure means. Base begins the reconciles that are not crossplane-runtime's.
+// failure means. Base is how a controller of such resources is set up, and begins the reconciles that are not
+// crossplane-runtime's.
 //
 // It is what the controllers that keep resources on targets have in common. It writes the deletions it is asked for and
 // nothing else, and keeps no state but that of Drift.

@@ -57,11 +57,6 @@ func OfControlPlane(err error) error { return controlPlaneError{err} }
 // ErrControlPlane is the cause of errors of the control plane whose answer is not to be taken for anything.
 var ErrControlPlane = errors.New("the control plane rejects the request")
 
-// IsOfControlPlane reports whether an error is one of the control plane.
-func IsOfControlPlane(err error) bool {
-	return errors.Is(err, ErrControlPlane) || errors.As(err, &controlPlaneError{})
-}
-
 // answer marks an answer of a target. The control plane may answer likewise, which tells nothing about the target.
 func answer(err error) error {
 	if apierrors.IsUnauthorized(err) {
@@ -86,7 +81,7 @@ func Leaving(live *unstructured.Unstructured) error {
 	if live == nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	what := live.GetKind() + " " + cache.NamespacedNameAsObjectName(Name(live)).String() + " is being deleted; "
+	what := live.GetKind() + " " + cache.NamespacedNameAsObjectName(client.ObjectKeyFromObject(live)).String() + " is being deleted; "
 	return errors.Wrap(errLeaving, strings.TrimSuffix(what+readiness.DeletionBlockers(live), "; "))
 }
 
@@ -106,13 +101,16 @@ var causes = []struct {
 	is func(error) bool
 }{
 	{Cause{commonv1.ReasonFinalizerContested, true}, by(managedadapter.ErrFinalizerContested)}, // It rests; nobody tells.
-	{Cause{}, IsOfControlPlane},
+	{Cause{}, by(ErrControlPlane)},
+	{Cause{}, func(err error) bool { return errors.As(err, &controlPlaneError{}) }},
 	{Cause{commonv1.ReasonTargetUnreachable, false}, clusters.IsUnreachable},
 	{Cause{commonv1.ReasonNamespaceNotAllowed, true}, clusters.IsNamespaceNotAllowed},
 	{Cause{commonv1.ReasonInvalidConnection, true}, clusters.IsInvalidConnection},
 	{Cause{commonv1.ReasonInvalidConnection, true}, by(scope.ErrNoConfig)},
 	{Cause{commonv1.ReasonUnknownKind, false}, clusters.IsNoKind},
-	{Cause{commonv1.ReasonNamespaceTerminating, false}, isNamespaceTerminating},
+	{Cause{commonv1.ReasonNamespaceTerminating, false}, func(err error) bool {
+		return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	}},
 	{Cause{commonv1.ReasonUnknownKind, false}, apply.IsKindTerminating},
 	{Cause{commonv1.ReasonQuotaExceeded, false}, apply.IsQuotaExceeded},
 	{Cause{commonv1.ReasonForbidden, false}, apierrors.IsForbidden},
@@ -203,10 +201,6 @@ func Next(p managedadapter.Poll, err error, soon time.Duration) (reconcile.Resul
 		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: p.Settled()}, nil
-}
-
-func isNamespaceTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource

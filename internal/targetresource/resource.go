@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -24,7 +24,7 @@ import (
 type Resource struct {
 	// Cluster that holds it.
 	Cluster *clusters.Cluster
-	// Admit is asked before each write whether the owner may still use the cluster. Nil for the control plane.
+	// Admit is asked before each write whether the owner may still use the cluster.
 	Admit func(context.Context) error
 	// Owner is woken when it changes. All it looks at for one Purpose replaces what it has looked at before.
 	Owner   informer.Owner
@@ -44,11 +44,6 @@ const MessageUnlabelled = "label " + commonv1.LabelKeyManaged + " is removed fro
 
 // ReasonWatchedByName is the reason of the event about that.
 const ReasonWatchedByName event.Reason = "WatchedByName"
-
-// Name returns the namespace and name of a resource.
-func Name(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-}
 
 // Labelled returns the streams that show a resource which carries our label, the best first.
 func (r Resource) Labelled() []informer.Stream {
@@ -89,7 +84,7 @@ func (r Resource) through(ctx context.Context, scopes []informer.Stream) (live *
 }
 
 func (r Resource) watchRequest(s informer.Stream) informer.WatchRequest {
-	return informer.WatchRequest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s}
+	return informer.WatchRequest{Resource: r.Mapping.Resource, NamespacedName: client.ObjectKeyFromObject(r.Manifest), Stream: s}
 }
 
 // follows reports whether the resource is watched by its name.
@@ -128,7 +123,7 @@ func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstruc
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.Cluster.Read(ctx, r.watchRequest(informer.StreamByName))
-	r.Distrust(err)
+	r.distrust(err)
 	return u, answer(err)
 }
 
@@ -143,23 +138,16 @@ func (r Resource) Client(manager string) apply.Client {
 func (r Resource) Write(ctx context.Context,
 	write func() (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
-	if err := r.admit(ctx); err != nil {
+	if err := r.Admit(ctx); err != nil {
 		return nil, err
 	}
 	live, err := write()
 	if err != nil {
-		r.Distrust(err)
+		r.distrust(err)
 		return nil, answer(err)
 	}
 	r.Cluster.Watches().Put(r.Owner, r.Mapping.Resource, live)
 	return live, informer.Unreadable(live)
-}
-
-func (r Resource) admit(ctx context.Context) error {
-	if r.Admit == nil {
-		return nil
-	}
-	return r.Admit(ctx)
 }
 
 // Delete requests the deletion of the resource as it was seen, and reports whether the target says that it is gone.
@@ -170,20 +158,20 @@ func (r Resource) Delete(
 	if live.GetDeletionTimestamp() != nil {
 		return false, nil
 	}
-	if err := r.admit(ctx); err != nil {
+	if err := r.Admit(ctx); err != nil {
 		return false, err
 	}
 	// In the version that was seen it was not being deleted: then the answer tells whether it is gone.
 	as := &metav1.Preconditions{UID: new(live.GetUID()), ResourceVersion: new(live.GetResourceVersion())}
 	o := metav1.DeleteOptions{Preconditions: as, PropagationPolicy: &p}
-	gone, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(live), o)
+	gone, err = r.Cluster.Delete(ctx, r.Mapping.Resource, client.ObjectKeyFromObject(live), o)
 	if apierrors.IsConflict(err) {
 		gone, as.ResourceVersion = false, nil
-		_, err = r.Cluster.Delete(ctx, r.Mapping.Resource, Name(live), o)
+		_, err = r.Cluster.Delete(ctx, r.Mapping.Resource, client.ObjectKeyFromObject(live), o)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		r.Cluster.Watches().Gone(r.Mapping.Resource, Name(r.Manifest), live.GetUID())
+		r.Cluster.Watches().Gone(r.Mapping.Resource, client.ObjectKeyFromObject(r.Manifest), live.GetUID())
 		return false, nil
 	case apierrors.IsConflict(err):
 		return false, nil
@@ -194,14 +182,12 @@ func (r Resource) Delete(
 	return gone, errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
 }
 
-// Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it
-// has. A resource or a namespace that does not exist is not found either, but by a handler that exists.
-func (r Resource) Distrust(err error) bool {
-	unserved := clusters.IsUnserved(err)
-	if unserved {
+// distrust forgets how the target serves the kind if the target has answered as if it did not. A resource or a namespace
+// that does not exist is not found either, but by a handler that exists.
+func (r Resource) distrust(err error) {
+	if clusters.IsUnserved(err) {
 		r.Cluster.InvalidateMapping(r.Manifest.GroupVersionKind())
 	}
-	return unserved
 }
 
 // Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and

@@ -1,7 +1,6 @@
 package application
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -203,14 +201,10 @@ func render(app *application, t template, existing *resource) *resource {
 	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app,
 		workloadv1alpha1.ApplicationGroupVersionKind)))
 	meta.AddFinalizer(r, workloadv1alpha1.FinalizerResource)
-	spec := workloadv1alpha1.KubernetesApplicationResourceSpec{
+	r.Spec = workloadv1alpha1.KubernetesApplicationResourceSpec{
 		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(),
 		UnreachableTarget: app.Spec.UnreachableTarget,
 	}
-	if sameTemplate(r.Spec.Template, spec.Template) {
-		spec.Template = r.Spec.Template
-	}
-	r.Spec = spec
 	return r
 }
 
@@ -227,16 +221,6 @@ func replace(m map[string]string, drop []string, add ...map[string]string) map[s
 		maps.Copy(out, a)
 	}
 	return out
-}
-
-// sameTemplate reports whether two templates say the same, however they are written.
-func sameTemplate(a, b workloadv1alpha1.Template) bool {
-	if bytes.Equal(a.Raw, b.Raw) {
-		return true
-	}
-	var x, y any
-	return utiljson.Unmarshal(a.Raw, &x) == nil && utiljson.Unmarshal(b.Raw, &y) == nil &&
-		equality.Semantic.DeepEqual(x, y)
 }
 
 // isAnother reports whether two resources are about different resources on the cluster, or on different clusters: one

@@ -7,12 +7,12 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -42,7 +42,11 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot index resources by their controllers")
 	}
-	b = b.Watches(&resource{}, r.users()).
+	controllers := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &application{},
+		handler.OnlyControllerOwner())
+	b = b.Watches(&resource{}, handlers.Gathered(controllers, gather, gather)).
+		Watches(&resource{}, handlers.Gathered(handler.EnqueueRequestsFromMapFunc(r.makers), gather, gather),
+			builder.WithPredicates(left())).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, r.Controller, gather, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), r.waiting(), builder.WithPredicates(managedadapter.DesiredStateChanged()))
@@ -59,33 +63,17 @@ func controllerOf(o client.Object) []string {
 	return []string{string(c.UID)}
 }
 
-// users wakes the application that controls a resource and, when the resource goes or is orphaned, those that have a
-// template of its name.
-func (r *Reconciler) users() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	wake := func(o client.Object, q queue) {
-		if c := metav1.GetControllerOf(o); c != nil && c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
-				Namespace: o.GetNamespace(), Name: c.Name,
-			}}, gather)
-		}
-	}
-	wakeAll := func(ctx context.Context, o client.Object, q queue) {
-		for _, req := range r.requests(ctx, o.GetNamespace(), func(app *application) bool { return makes(app, o) }) {
-			q.AddAfter(req, gather)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { wake(e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e ctrlevent.UpdateEvent, q queue) {
-			wake(e.ObjectNew, q)
-			if metav1.GetControllerOf(e.ObjectOld) != nil && metav1.GetControllerOf(e.ObjectNew) == nil {
-				wakeAll(ctx, e.ObjectNew, q) // The garbage collector has orphaned it.
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e ctrlevent.DeleteEvent, q queue) {
-			wake(e.Object, q)
-			wakeAll(ctx, e.Object, q)
+// makers returns those for the applications that have a template of the name of a resource.
+func (r *Reconciler) makers(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.requests(ctx, o.GetNamespace(), func(app *application) bool { return makes(app, o) })
+}
+
+// left lets pass that a resource goes, or that the garbage collector orphans it.
+func left() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(ctrlevent.CreateEvent) bool { return false },
+		UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+			return metav1.GetControllerOf(e.ObjectOld) != nil && metav1.GetControllerOf(e.ObjectNew) == nil
 		},
 	}
 }

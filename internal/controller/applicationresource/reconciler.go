@@ -146,9 +146,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err
 	}
-	if derr := describe(p, err); derr != nil {
-		return reconcile.Result{}, derr
-	}
+	describe(p, err)
 	serr := managedadapter.Save(ctx, r.Local, p.before, p.resource)
 	if managedadapter.IsTooLarge(serr) && omit(p.resource) {
 		serr = managedadapter.Save(ctx, r.Local, p.before, p.resource)
@@ -177,8 +175,5 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	b = b.Watches(&resource{}, r.early.Handler(),
 		builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
-	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
-	}
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }

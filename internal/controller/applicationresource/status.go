@@ -64,7 +64,7 @@ func stateOf(p *pass, err error) workloadv1alpha1.State {
 }
 
 // describe puts into the status what a pass has found.
-func describe(p *pass, err error) error {
+func describe(p *pass, err error) {
 	o := p.resource
 	o.Status.State = stateOf(p, err)
 	o.Status.ObservedGeneration = o.GetGeneration()
@@ -89,10 +89,9 @@ func describe(p *pass, err error) error {
 		o.SetConditions(commonv1.Health(health.Reason, managedadapter.Clip(health.Message, messageBytes)).
 			WithObservedGeneration(o.GetGeneration()))
 	}
-	if !p.looked {
-		return nil
+	if p.looked {
+		showRemote(p)
 	}
-	return showRemote(p)
 }
 
 // ready returns condition Ready in a state.
@@ -108,7 +107,7 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 
 // showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be
 // too large to show.
-func showRemote(p *pass) error {
+func showRemote(p *pass) {
 	var now any
 	if p.live != nil {
 		now = p.live.Object["status"]
@@ -116,26 +115,22 @@ func showRemote(p *pass) error {
 	st := &p.resource.Status
 	if now == nil {
 		st.Remote, st.OmittedBytes = nil, 0
-		return nil
+		return
 	}
 	if st.Remote != nil {
 		var shown any
 		if utiljson.Unmarshal(st.Remote.Raw, &shown) == nil && equality.Semantic.DeepEqual(shown, now) {
-			return nil
+			return
 		}
 	}
-	raw, err := json.Marshal(now)
-	if err != nil {
-		return errors.Wrap(err, "cannot encode the status of the resource")
-	}
+	raw, _ := json.Marshal(now) //nolint:errchkjson // It comes from JSON.
 	if st.OmittedBytes > 0 && int64(len(raw)) >= st.OmittedBytes {
-		return nil // Only when it is smaller it may fit.
+		return // Only when it is smaller it may fit.
 	}
 	st.Remote, st.OmittedBytes = &apiextensionsv1.JSON{Raw: raw}, 0
 	if len(raw)+len(p.resource.Spec.Template.Raw) > managedadapter.FitsMost {
 		omit(p.resource)
 	}
-	return nil
 }
 
 // omit leaves the status of the live resource out, and reports whether it was there.

@@ -230,7 +230,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 
 // name names a resource in messages.
 func name(u *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %s", u.GetKind(), targetresource.Name(u))
+	return fmt.Sprintf("%s %s", u.GetKind(), client.ObjectKeyFromObject(u))
 }
 
 // fieldManager returns the field manager of a KubernetesApplicationResource on its cluster.

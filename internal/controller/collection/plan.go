@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,11 +77,11 @@ var digits = [...]int{7, 14, 28, 64}
 var ended = regexp.MustCompile(`^(.+)-(?:[0-9a-f]{7}|[0-9a-f]{14}|[0-9a-f]{28}|[0-9a-f]{64})$`)
 
 // names returns the names that the member of a resource may have, the one to prefer first.
-func (r resourceID) names(collection string) [len(digits)]string {
+func (r resourceID) names(collection string) []string {
 	// The text is that of provider-kubernetes, for example "apps/v1, Kind=Deployment/default/web".
 	sum := sha256.Sum256(fmt.Appendf(nil, "%v/%s/%s", r.GroupVersionKind, r.Namespace, r.Name))
 	hash := hex.EncodeToString(sum[:])
-	var names [len(digits)]string
+	names := make([]string, len(digits))
 	for i, n := range digits {
 		names[i] = collection + "-" + hash[:n]
 	}
@@ -104,40 +104,25 @@ func assign(collection string, selected []resourceID, held map[string]member) ma
 	assigned := make(map[string]resourceID, len(selected))
 	var nameless []resourceID
 	for _, r := range selected {
-		if name, ok := kept(r.names(collection), r, held); ok {
-			assigned[name] = r
+		names := r.names(collection)
+		i := slices.IndexFunc(names, func(name string) bool { return held[name].resource == r })
+		if i < 0 {
+			nameless = append(nameless, r)
 			continue
 		}
-		nameless = append(nameless, r)
+		assigned[names[i]] = r
 	}
 	for _, r := range nameless {
 		for _, name := range r.names(collection) {
 			_, taken := assigned[name]
-			if taken || held[name].standsFor(collection, name) {
-				continue
+			// A change of the manifest of a member does not move its name to another resource.
+			if !taken && !slices.Contains(held[name].resource.names(collection), name) {
+				assigned[name] = r
+				break
 			}
-			assigned[name] = r
-			break
 		}
 	}
 	return assigned
-}
-
-// kept returns the name that the member of a resource has already, and whether it has one.
-func kept(names [len(digits)]string, r resourceID, held map[string]member) (string, bool) {
-	for _, name := range names {
-		if m, ok := held[name]; ok && m.resource == r {
-			return name, true
-		}
-	}
-	return "", false
-}
-
-// standsFor reports whether a name is one that the member of its resource may have. A change of the manifest of a
-// member does not move its name to another resource.
-func (m member) standsFor(collection, name string) bool {
-	names := m.resource.names(collection)
-	return slices.Contains(names[:], name)
 }
 
 // observe is the policy of all members.
@@ -230,30 +215,19 @@ func templateOf(c Collection, gvk schema.GroupVersionKind) template {
 // no difference.
 func (t template) fits(m member, r resourceID) bool {
 	return !t.renew && m.owned && m.observes && m.bare && m.resource == r &&
-		holds(m.labels, t.labels) && holds(m.annotations, t.annotations) && equality.Semantic.DeepEqual(m.ref, t.ref)
-}
-
-func holds(all, some map[string]string) bool {
-	for k, v := range some {
-		if got, ok := all[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
+		labels.Set(t.labels).AsSelectorPreValidated().Matches(labels.Set(m.labels)) &&
+		labels.Set(t.annotations).AsSelectorPreValidated().Matches(labels.Set(m.annotations)) &&
+		equality.Semantic.DeepEqual(m.ref, t.ref)
 }
 
 // apply returns the member to apply: the one of a UID, or a new one if the UID is empty.
-func (t template) apply(name string, uid types.UID, r resourceID) (*unstructured.Unstructured, error) {
+func (t template) apply(name string, uid types.UID, r resourceID) *unstructured.Unstructured {
 	spec := map[string]any{
 		"managementPolicies": []any{string(xpv2.ManagementActionObserve)},
 		"forProvider":        map[string]any{"manifest": r.manifest()},
 	}
 	if t.ref != nil {
-		ref, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t.ref)
-		if err != nil {
-			return nil, errors.Wrap(err, "cannot encode spec.providerConfigRef")
-		}
-		spec["providerConfigRef"] = ref
+		spec["providerConfigRef"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(t.ref) // It comes from JSON.
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(t.gvk)
@@ -265,5 +239,5 @@ func (t template) apply(name string, uid types.UID, r resourceID) (*unstructured
 		u.SetAnnotations(t.annotations)
 	}
 	u.SetOwnerReferences([]metav1.OwnerReference{t.owner})
-	return u, nil
+	return u
 }

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -35,11 +36,9 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	if err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
 	}
-	b = b.Watches(k.NewMember(), members(kind)).
+	b = b.Watches(k.NewMember(), handlers.Gathered(handler.EnqueueRequestsFromMapFunc(waking(kind)), gather, gather),
+		builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), disowned()))).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
-	for _, c := range k.Configs {
-		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
-	}
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }
 
@@ -82,34 +81,24 @@ func collectionsOf(o client.Object, kind schema.GroupKind) []string {
 	return names
 }
 
-// members wakes the collections of an Object when what counts of it changes, and the collection that waits for its name
-// when it goes.
-func members(kind schema.GroupKind) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	wake := func(q queue, o client.Object, names ...string) {
-		for _, name := range names {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}},
-				gather)
+// waking returns what wakes the collections of a kind that an Object has, and the one that may wait for its name.
+func waking(kind schema.GroupKind) handler.MapFunc {
+	return func(_ context.Context, o client.Object) (woken []reconcile.Request) {
+		names := collectionsOf(o, kind)
+		if name, ok := collectionOf(o.GetName()); ok {
+			names = append(names, name)
 		}
+		for _, name := range names {
+			n := types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
+			woken = append(woken, reconcile.Request{NamespacedName: n})
+		}
+		return woken
 	}
-	desired := managedadapter.DesiredStateChanged()
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) {
-			wake(q, e.Object, collectionsOf(e.Object, kind)...)
-		},
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			if !desired.Update(e) && equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(),
-				e.ObjectNew.GetOwnerReferences()) {
-				return
-			}
-			wake(q, e.ObjectOld, collectionsOf(e.ObjectOld, kind)...)
-			wake(q, e.ObjectNew, collectionsOf(e.ObjectNew, kind)...)
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
-			wake(q, e.Object, collectionsOf(e.Object, kind)...)
-			if name, ok := collectionOf(e.Object.GetName()); ok {
-				wake(q, e.Object, name)
-			}
-		},
-	}
+}
+
+// disowned lets pass updates that change the owners of an Object.
+func disowned() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+		return !equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences())
+	}}
 }

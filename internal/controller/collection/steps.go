@@ -137,18 +137,14 @@ func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]mem
 		return nil, targetresource.OfControlPlane(errors.Wrap(err, "cannot list members"))
 	}
 	held := map[string]member{}
-	err = apimeta.EachListItem(list, func(item runtime.Object) error {
-		o, ok := item.(object)
-		if !ok {
-			return errors.Errorf("%T is not an Object", item)
-		}
-		m := memberOf(o, p.collection.GetUID())
+	_ = apimeta.EachListItem(list, func(item runtime.Object) error { // It never fails.
+		m := memberOf(item.(object), p.collection.GetUID()) //nolint:forcetypeassert // The list is one of Objects.
 		if m.owned || m.labels[commonv1.LabelKeyCollection] == p.owner.Name {
 			held[m.name] = m
 		}
 		return nil
 	})
-	return held, err
+	return held, nil
 }
 
 // dropTakenNames takes from the plan the members whose names other Objects have.
@@ -220,15 +216,12 @@ const (
 
 // applyMember applies a member.
 func (r *Reconciler[T]) applyMember(ctx context.Context, p *pass[T], a application) error {
-	u, err := p.template.apply(a.name, a.uid, a.resource)
-	if err != nil {
-		return err
-	}
+	u := p.template.apply(a.name, a.uid, a.resource)
 	opts := []client.ApplyOption{client.FieldOwner(commonv1.FieldManagerCollection)}
 	if a.uid != "" {
 		opts = append(opts, client.ForceOwnership)
 	}
-	err = r.Local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...)
+	err := r.Local.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), opts...)
 	switch {
 	case apierrors.IsInvalid(err):
 		return errors.Wrapf(errInvalidTemplate, "cannot apply Object %q: %v", a.name, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -19,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -33,12 +33,9 @@ import (
 // them from, the ServiceAccount of a Secret.
 const purposeDetails informer.Purpose = "details"
 
-// A detailsReader reads what is to be in the connection secret of an Object.
-type detailsReader struct{ *remote }
-
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
 // harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
-func (e detailsReader) gather(ctx context.Context, o Object) error {
+func (e *remote) gather(ctx context.Context, o Object) error {
 	e.connection = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
@@ -100,7 +97,7 @@ func (d *connectionSecret) take(wanted []commonv1.ConnectionDetail,
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
 // a watch has not begun: the Object is woken when it has. One that was ready, as those of an earlier provider are,
 // counts as ready until then.
-func (e detailsReader) gatherApplied(ctx context.Context, o Object) error {
+func (e *remote) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
 	if !informer.IsNotSynced(err) {
 		return err
@@ -137,25 +134,24 @@ func (s *origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 }
 
 // origins looks at all resources that details come from, each once.
-func (e detailsReader) origins(ctx context.Context,
+func (e *remote) origins(ctx context.Context,
 	wanted []commonv1.ConnectionDetail,
 ) (map[corev1.ObjectReference]*origin, error) {
 	found := make(map[corev1.ObjectReference]*origin, len(wanted))
-	var all []*origin
+	var all []*origin // that can be looked for
 	var kinds []schema.GroupVersionKind
 	for _, w := range wanted {
 		ref := originOf(w)
 		if found[ref] != nil {
 			continue
 		}
-		found[ref] = &origin{ref: ref}
-		if len(all) == originsMost {
-			found[ref].lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
-			continue
-		}
-		all = append(all, found[ref])
-		if kind := ref.GroupVersionKind(); lackOf(ref) == "" && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+		s := &origin{ref: ref, lack: lackOf(ref)}
+		found[ref] = s
+		switch {
+		case len(found) > originsMost:
+			s.lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
+		case s.lack == "":
+			all, kinds = append(all, s), append(kinds, ref.GroupVersionKind())
 		}
 	}
 	served, err := e.Cluster.Mappings(ctx, e.Owner, kinds...)
@@ -164,8 +160,12 @@ func (e detailsReader) origins(ctx context.Context,
 	}
 	var early error
 	for _, s := range all {
-		e.locateOrigin(s, served)
-		if err := e.seeOrigin(ctx, s); informer.IsNotSynced(err) {
+		m, ok := served[s.ref.GroupVersionKind()]
+		if !ok {
+			s.lack = fmt.Sprintf("target does not serve kind %s of %s", s.ref.Kind, s.ref.GroupVersionKind().GroupVersion())
+			continue
+		}
+		if err := e.seeOrigin(ctx, s, m); informer.IsNotSynced(err) {
 			early = err
 		} else if err != nil {
 			return nil, err
@@ -173,21 +173,6 @@ func (e detailsReader) origins(ctx context.Context,
 	}
 	e.Cluster.Watches().Done(e.Owner, purposeDetails)
 	return found, early
-}
-
-// locateOrigin finds where on the target an origin lives.
-func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]clusters.Mapping) {
-	gvk := s.ref.GroupVersionKind()
-	var ok bool
-	s.mapping, ok = served[gvk]
-	switch s.lack = lackOf(s.ref); {
-	case s.lack != "":
-	case !ok:
-		s.lack = fmt.Sprintf("target does not serve kind %s of %s", gvk.Kind, gvk.GroupVersion())
-	case s.mapping.Namespaced && s.ref.Namespace == "":
-		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
-	}
-	s.own = s.lack == "" && s.mapping == e.Mapping && s.watchRequest().NamespacedName == targetresource.Name(e.Manifest)
 }
 
 // lackOf returns what a detail does not say of its origin.
@@ -205,17 +190,23 @@ func lackOf(ref corev1.ObjectReference) string {
 	return ""
 }
 
-// seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.
-func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
+// seeOrigin looks at an origin where the target keeps it. That it may not be read is a lack of the detail and not a
+// failure.
+func (e *remote) seeOrigin(ctx context.Context, s *origin, m clusters.Mapping) error {
+	i := informer.WatchRequest{Resource: m.Resource, Stream: informer.StreamByName}
+	if i.Name = s.ref.Name; m.Namespaced {
+		i.Namespace = s.ref.Namespace
+	}
 	var err error
 	switch {
-	case s.lack != "":
-	case s.own:
-		s.live = e.live
-	case s.mapping.Watchable:
-		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, s.watchRequest())
+	case m.Namespaced && i.Namespace == "":
+		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", s.ref.Kind)
+	case m == e.Mapping && i.NamespacedName == client.ObjectKeyFromObject(e.Manifest):
+		s.live = e.live // It is looked at anyhow.
+	case m.Watchable:
+		s.live, err = e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
 	default:
-		s.live, err = e.Cluster.Read(ctx, s.watchRequest())
+		s.live, err = e.Cluster.Read(ctx, i)
 	}
 	if apierrors.IsForbidden(err) {
 		s.lack, err = fmt.Sprintf("the target denies to get %s: grant permission get", s), nil
@@ -225,24 +216,14 @@ func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 
 // An origin is a resource on the target that connection details come from.
 type origin struct {
-	ref     corev1.ObjectReference // as a detail names it
-	mapping clusters.Mapping
-	own     bool                       // it is the resource of the manifest, which is looked at anyhow
-	lack    string                     // why it cannot be looked at, empty if it can
-	live    *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	ref  corev1.ObjectReference     // as a detail names it
+	lack string                     // why it cannot be looked at, empty if it can
+	live *unstructured.Unstructured // shared with the watch; nil if it does not exist
 }
 
 // originOf returns which resource a detail comes from.
 func originOf(d commonv1.ConnectionDetail) corev1.ObjectReference {
 	return corev1.ObjectReference{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
-}
-
-func (s *origin) watchRequest() informer.WatchRequest {
-	n := types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
-	if !s.mapping.Namespaced {
-		n.Namespace = ""
-	}
-	return informer.WatchRequest{Resource: s.mapping.Resource, NamespacedName: n, Stream: informer.StreamByName}
 }
 
 // String names the resource for users.
@@ -304,6 +285,7 @@ func newConnectionSecret(local *clusters.Cluster, o informer.Owner, n types.Name
 		Resource: targetresource.Resource{
 			Cluster: local, Owner: o, Purpose: purposeConnection, Manifest: u,
 			Mapping: clusters.Mapping{Resource: secrets, Namespaced: true, Readable: true, Watchable: true},
+			Admit:   func(context.Context) error { return nil },
 		},
 		values: map[string][]byte{},
 	}
@@ -314,7 +296,7 @@ func (d *connectionSecret) see(ctx context.Context) (*unstructured.Unstructured,
 	u, err := d.See(ctx, informer.StreamByName)
 	if err != nil && !informer.IsNotSynced(err) {
 		return nil, errors.Wrapf(targetresource.ErrControlPlane, "cannot get Secret %s: %v",
-			targetresource.Name(d.Manifest), err)
+			client.ObjectKeyFromObject(d.Manifest), err)
 	}
 	return u, err
 }
@@ -332,7 +314,7 @@ func (r *reconciliation) publish(ctx context.Context, s *corev1.Secret) error {
 		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
 		// once.
 		err = errors.Wrapf(targetresource.ErrControlPlane, "cannot write Secret %s: %v",
-			targetresource.Name(r.connection.Manifest), err)
+			client.ObjectKeyFromObject(r.connection.Manifest), err)
 	}
 	return r.fail(err)
 }
@@ -347,7 +329,7 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 	current := &corev1.Secret{}
 	if live != nil {
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, current) != nil { // It might quote a value.
-			return errors.Errorf("cannot decode Secret %s, which has fields of wrong types", targetresource.Name(live))
+			return errors.Errorf("cannot decode Secret %s, which has fields of wrong types", client.ObjectKeyFromObject(live))
 		}
 		if err := controllable(current, wanted); err != nil {
 			return err
@@ -372,14 +354,11 @@ func (d *connectionSecret) publish(ctx context.Context, wanted *corev1.Secret) e
 }
 
 func (d *connectionSecret) write(ctx context.Context, s *corev1.Secret) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
-	if err != nil { // It might quote a value.
-		return errors.Errorf("cannot encode Secret %s", targetresource.Name(d.Manifest))
-	}
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(s) // It comes from JSON.
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(secretKind)
 	c := d.Cluster.Resource(secrets, u.GetNamespace())
-	_, err = d.Write(ctx, func() (*unstructured.Unstructured, error) {
+	_, err := d.Write(ctx, func() (*unstructured.Unstructured, error) {
 		if u.GetResourceVersion() == "" {
 			return c.Create(ctx, u, metav1.CreateOptions{})
 		}

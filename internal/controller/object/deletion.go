@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,7 +65,7 @@ func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
 		return nil
 	}
-	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
+	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk})
 	if err != nil && !reference.IsAwaited(err) {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *reconciler[T]) withdraw(ctx context.Context, obj client.Object) error {
 		err = deletion{e.remote}.release(ctx, o, ending)
 	}
 	if ending == policy.Leave {
-		return p.fail(unlessLeft(c.events, o, err))
+		return p.fail(unlessLeft(c.Events, o, err))
 	}
 	return p.fail(p.orLeave(o, err))
 }
@@ -184,24 +184,23 @@ func (e *remote) withdraw(ctx context.Context, o Object) error {
 	return errors.Wrapf(err, "cannot remove the fields of the Object from %s", describe(e.live))
 }
 
-// explainDeletion says in condition Ready of a deleted Object what its resource waits for.
-func (r *reconciliation) explainDeletion(o Object) {
-	ready := o.GetCondition(xpv2.TypeReady)
-	if r.remains == "" || ready.Reason != xpv2.ReasonDeleting || ready.Status != corev1.ConditionFalse {
-		return
-	}
-	ready.Message = r.remains
-	o.SetConditions(ready)
-}
-
-// AddFinalizer keeps our finalizer on an Object, and on what it refers to.
+// AddFinalizer keeps our finalizer on an Object, and on what it refers to. The external name of the Object, which is
+// its name if it has no other, and its claim are written along with it.
 func (c *reconciler[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	add := managedadapter.Finalizer{Client: c.local}.AddFinalizer
-	if c.mustClaim(ctx, obj) {
-		add = c.claim
-	}
-	if err := add(ctx, obj); err != nil {
-		return reconciliationOf(ctx).fail(err)
+	claim := c.missingClaim(ctx, obj)
+	if claim != "" || !meta.FinalizerExists(obj, managed.FinalizerName) {
+		err := managedadapter.PatchMetadata(ctx, c.Local, obj, func(o client.Object) {
+			meta.AddFinalizer(o, managed.FinalizerName)
+			if meta.GetExternalName(o) == "" {
+				meta.SetExternalName(o, o.GetName())
+			}
+			if claim != "" {
+				meta.AddAnnotations(o, map[string]string{commonv1.AnnotationKeyClaim: claim})
+			}
+		})
+		if err != nil {
+			return reconciliationOf(ctx).fail(err)
+		}
 	}
 	return c.hold(ctx, obj)
 }
@@ -211,12 +210,12 @@ func (c *reconciler[T]) RemoveFinalizer(ctx context.Context, obj resource.Object
 	if err := c.letGo(ctx, obj); err != nil {
 		return err
 	}
-	if err := (managedadapter.Finalizer{Client: c.local}).RemoveFinalizer(ctx, obj); err != nil {
+	if err := managedadapter.RemoveFinalizer(ctx, c.Local, obj, managed.FinalizerName); err != nil {
 		return err
 	}
 	c.forget(client.ObjectKeyFromObject(obj))
 	if left := reconciliationOf(ctx).left; left != nil {
-		c.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "the resource is kept on the target, so delete it "+
+		c.Events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "the resource is kept on the target, so delete it "+
 			"there if you do not need it")))
 	}
 	return nil
@@ -228,7 +227,7 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 	p, f := reconciliationOf(ctx), c.referrer(obj)
 	if err := c.options.References.Dependents(ctx, f); err != nil {
 		if reference.IsAwaited(err) { // Of one that leaves its resource crossplane-runtime has no event.
-			c.events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
+			c.Events.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
 		}
 		return p.fail(err)
 	}
@@ -254,7 +253,7 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 	}
 	if err != nil || left {
 		c.options.Logger.Debug("Finishing an Object that was deleted in spite of its finalizer",
-			"controller", c.controller, "request", key, "error", err)
+			"controller", c.Controller, "request", key, "error", err)
 		return false
 	}
 	c.forget(key)

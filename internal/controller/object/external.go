@@ -79,16 +79,13 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if err := e.claim(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
 	if e.live == nil {
 		return e.missing(ctx, o)
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	lack := detailsReader{e.remote}.gather(ctx, o)
+	lack := e.gather(ctx, o)
 	current, err := e.upToDate(o)
 	if err == nil && current {
 		e.conclude(ctx, o)
@@ -305,7 +302,7 @@ func (e *external) apply(ctx context.Context, o Object) error {
 		return err
 	}
 	e.conclude(ctx, o)
-	return detailsReader{e.remote}.gatherApplied(ctx, o)
+	return e.gatherApplied(ctx, o)
 }
 
 // Delete requests the deletion of the resource that Observe has seen. What others may make again is looked up after it.

@@ -4,70 +4,30 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// indexName is the index of Objects by their name, in all namespaces. API servers select by the same field.
-const indexName = "metadata.name"
-
-// An Index finds the Objects of both scopes.
-type Index struct {
-	mu    sync.Mutex
-	lists []func(context.Context, ...client.ListOption) ([]resource.Managed, error) // one for each kind
-}
-
-// include adds the Objects of a kind.
-func (x *Index) include(mgr ctrl.Manager, kind client.Object, newList func() resource.ManagedList) error {
-	byName := func(obj client.Object) []string { return []string{obj.GetName()} }
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), kind, indexName, byName); err != nil {
-		return errors.Wrap(err, "cannot index by name")
-	}
-	x.add(mgr.GetClient(), newList, client.UnsafeDisableDeepCopy) // They are only read.
-	return nil
-}
-
-func (x *Index) add(c client.Reader, newList func() resource.ManagedList, always ...client.ListOption) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.lists = append(x.lists, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
-		l := newList()
-		err := c.List(ctx, l, append(o, always...)...)
-		if apimeta.IsNoMatchError(err) { // The kind of a scope need not be installed.
-			err = nil
-		}
-		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
-	})
-}
-
 // others returns the Objects beside one, of all kinds. They are shared and must not be changed.
-func (x *Index) others(ctx context.Context, o Object, l ...client.ListOption) ([]Object, error) {
-	x.mu.Lock()
-	lists := slices.Clone(x.lists)
-	x.mu.Unlock()
+func (o Options) others(ctx context.Context, than Object, l ...client.ListOption) ([]Object, error) {
+	all, err := o.List(ctx, l...)
+	if err != nil {
+		return nil, err
+	}
 	var found []Object
-	for _, list := range lists {
-		items, err := list(ctx, l...)
-		if err != nil {
-			return nil, err
-		}
-		for _, mg := range items {
-			if mg.GetUID() != o.GetUID() {
-				found = append(found, objectOf(mg))
-			}
+	for _, obj := range all {
+		if obj.GetUID() != than.GetUID() {
+			found = append(found, objectOf(obj))
 		}
 	}
 	return found, nil
@@ -98,7 +58,7 @@ func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
 	if applied != nil && seen && applied.FieldManager == ownFieldManager(o) {
 		return false, nil
 	}
-	namesakes, err := e.options.Index.others(ctx, o, client.MatchingFields{indexName: o.GetName()})
+	namesakes, err := e.options.others(ctx, o, client.MatchingFields{reference.IndexName: o.GetName()})
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +124,7 @@ func (e *remote) adopter(ctx context.Context, o Object) (to Object, found bool, 
 	if o.Desired().SharedResource != xpv2.DeletionOrphan {
 		return nil, false, nil
 	}
-	others, err := e.options.Index.others(ctx, o)
+	others, err := e.options.others(ctx, o)
 	for _, other := range others {
 		if !meta.WasDeleted(other) && !dryRun(other) && hasSeen(other, e.live.GetUID()) &&
 			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) == policy.Delete &&

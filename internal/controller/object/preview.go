@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -75,9 +74,6 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 	p := previewer{e.remote}
 	err := e.look(ctx, o)
 	if err == nil {
-		err = e.claim(ctx, o)
-	}
-	if err == nil {
 		err = p.see(o)
 	}
 	if err == nil {
@@ -112,7 +108,7 @@ func (e previewer) see(o Object) error {
 
 func sameResource(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() &&
-		targetresource.Name(a) == targetresource.Name(b)
+		client.ObjectKeyFromObject(a) == client.ObjectKeyFromObject(b)
 }
 
 // compareAgain is after how long a comparison is tried again that the target could not make.
@@ -212,7 +208,7 @@ func endPreview(o Object) {
 type Comparer[T Object] struct {
 	// Kind of the Objects.
 	Kind scope.Kind[T]
-	// Options of a controller, of which Registry, References and Index are used.
+	// Options of a controller, of which Registry, References and List are used.
 	Options Options
 	// Target is the cluster of the resources, nil for those of the ProviderConfigs.
 	Target *clusters.Cluster
@@ -233,15 +229,6 @@ type Comparison struct {
 	Replaced string
 }
 
-// IndexOf returns an Index that asks the control plane.
-func IndexOf(c client.Reader, newLists ...func() resource.ManagedList) *Index {
-	x := &Index{}
-	for _, newList := range newLists {
-		x.add(c, newList)
-	}
-	return x
-}
-
 // Compare compares the resource of an Object, whose status may be that of the control plane, with its manifest. An
 // error that is a conflict means that it is too early to tell. The name of the resource is usable beside an error.
 func (c Comparer[T]) Compare(ctx context.Context, o T) (Comparison, error) {
@@ -257,7 +244,7 @@ func (c Comparer[T]) Compare(ctx context.Context, o T) (Comparison, error) {
 		out.Resource = describe(m)
 	}
 	var err error
-	r.references, err = c.Options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: c.Kind.GVK, Owner: owner})
+	r.references, err = c.Options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: c.Kind.GVK})
 	if err == nil && c.Target == nil {
 		r.Cluster, err = targetresource.Connect(ctx, c.Options.Registry, owner, targetresource.ConfigOf(c.Kind, o))
 	}

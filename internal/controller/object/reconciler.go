@@ -23,7 +23,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -37,17 +36,13 @@ const (
 // A reconciler reconciles Objects of one scope. It wraps crossplane-runtime's reconciler, and takes its steps: it
 // connects to targets, follows references, and keeps the finalizer.
 type reconciler[T Object] struct {
-	managed    reconcile.Reconciler
-	kind       scope.Kind[T]
-	controller string
-	registry   *clusters.Registry
-	drift      targetresource.Drift
-	writes     *managedadapter.Coalescer
-	events     event.Recorder
-	options    Options
-	local      client.Client
-	early      *deletedearly.Objects[T]
-	cache      client.Reader
+	targetresource.Base[T]
+
+	managed reconcile.Reconciler
+	drift   targetresource.Drift
+	writes  *managedadapter.Coalescer
+	options Options
+	early   *deletedearly.Objects[T]
 }
 
 // Reconcile reconciles one Object.
@@ -69,7 +64,7 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	if p.Gone {
 		c.forget(req.NamespacedName)
 	}
-	owner := c.owner(req.NamespacedName)
+	owner := c.Owner(req.NamespacedName)
 	if p.err == nil && p.target != nil {
 		p.target.Cluster.Retries().Forget(owner)
 	}
@@ -99,11 +94,8 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 // Object meanwhile. What the next reconcile finds in the manifest may be the name of another resource, and nothing else
 // would tell of this one. An Object of the same name that has taken the place of this one gets nothing of it.
 func (c *reconciler[T]) save(ctx context.Context, o Object) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-	if err != nil {
-		return errors.Wrap(err, "cannot record the resource in the status")
-	}
-	err = c.local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
+	content, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(o) // It comes from JSON.
+	err := c.Local.Status().Patch(ctx, o, client.RawPatch(types.JSONPatchType, encode([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": o.GetUID()},
 		{"op": "add", "path": "/status", "value": content["status"]},
 	})))
@@ -116,7 +108,7 @@ func (c *reconciler[T]) record(ctx context.Context, o Object, change func(*commo
 	now := copyOf(o)
 	before := client.MergeFromWithOptions(copyOf(o), client.MergeFromWithOptimisticLock{})
 	change(now.Observed())
-	if err := c.local.Status().Patch(ctx, now, before); err != nil {
+	if err := c.Local.Status().Patch(ctx, now, before); err != nil {
 		return errors.Wrap(err, "cannot patch status of Object")
 	}
 	o.SetResourceVersion(now.GetResourceVersion())
@@ -126,9 +118,9 @@ func (c *reconciler[T]) record(ctx context.Context, o Object, change func(*commo
 
 // forget ends what is known of an Object, when it is done with.
 func (c *reconciler[T]) forget(n types.NamespacedName) {
-	owner := c.owner(n)
-	c.registry.Forget(owner)
-	c.registry.Forget(previousOwner(owner))
+	owner := c.Owner(n)
+	c.Registry.Forget(owner)
+	c.Registry.Forget(previousOwner(owner))
 	c.drift.Forget(owner)
 	c.writes.Forget(n)
 }
@@ -138,7 +130,7 @@ func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (manag
 	p, o := reconciliationOf(ctx), mg.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if meta.WasDeleted(o) && dryRun(o) {
 		if len(o.GetFinalizers()) == 1 {
-			c.events.Event(o, event.Normal(reasonLeft,
+			c.Events.Event(o, event.Normal(reasonLeft,
 				"Kept the external resource: the deleted Object had the dry-run annotation"))
 		}
 		return &managed.NopClient{}, nil
@@ -156,11 +148,11 @@ func (c *reconciler[T]) Connect(ctx context.Context, mg resource.Managed) (manag
 // open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted,
 // through the one it has last seen its resource through.
 func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
-	p, via, moved := reconciliationOf(ctx), o, moved(c.kind, o)
+	p, via, moved := reconciliationOf(ctx), o, moved(c.Kind, o)
 	if moved && meta.WasDeleted(o) {
-		via, moved = c.kind.Through(o, *o.Observed().ProviderConfigReference), false
+		via, moved = c.Kind.Through(o, *o.Observed().ProviderConfigReference), false
 	}
-	owner := c.owner(client.ObjectKeyFromObject(o))
+	owner := c.Owner(client.ObjectKeyFromObject(o))
 	cluster, err := c.connect(ctx, owner, via, moved)
 	if err != nil {
 		return nil, err
@@ -173,14 +165,14 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 				return err
 			},
 		},
-		gvk: c.kind.GVK, drift: &c.drift, events: c.events, options: c.options, local: c.registry.Local(),
+		gvk: c.Kind.GVK, drift: &c.drift, events: c.Events, options: c.options, local: c.Registry.Local(),
 		record: c.record,
-		config: c.kind.Ref(via), moved: moved, leaves: moved && !c.registry.Slots().Owns(c.kind.Key(o)),
+		config: c.Kind.Ref(via), moved: moved, leaves: moved && !c.Registry.Slots().Owns(c.Kind.Key(o)),
 		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
-			was := c.kind.Through(o, *o.Observed().ProviderConfigReference)
+			was := c.Kind.Through(o, *o.Observed().ProviderConfigReference)
 			return c.connect(ctx, previousOwner(owner), was, false)
 		},
-		forgetPrevious: func() { c.registry.Forget(previousOwner(owner)) },
+		forgetPrevious: func() { c.Registry.Forget(previousOwner(owner)) },
 	}
 	p.target = &r.Resource
 	return &external{remote: r}, nil
@@ -189,13 +181,9 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 // connect returns the target of an Object. One that moves is in the slot of the ProviderConfig that it leaves.
 func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T, moves bool,
 ) (*clusters.Cluster, error) {
-	config := targetresource.ConfigOf(c.kind, o)
+	config := targetresource.ConfigOf(c.Kind, o)
 	config.Visits = moves
-	return targetresource.Connect(ctx, c.registry, owner, config)
-}
-
-func (c *reconciler[T]) owner(n types.NamespacedName) informer.Owner {
-	return informer.Owner{Controller: c.controller, NamespacedName: n}
+	return targetresource.Connect(ctx, c.Registry, owner, config)
 }
 
 // previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that
@@ -251,12 +239,12 @@ func (c *reconciler[T]) hold(ctx context.Context, obj client.Object) error {
 }
 
 func (c *reconciler[T]) referrer(obj client.Object) reference.Referrer {
-	return reference.Referrer{Object: objectOf(obj), GVK: c.kind.GVK, Owner: c.owner(client.ObjectKeyFromObject(obj))}
+	return reference.Referrer{Object: objectOf(obj), GVK: c.Kind.GVK}
 }
 
 // unseen returns what a deleted Object that has seen no resource may have applied in its last moments, nil if nothing.
 func (e deletion) unseen(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.Owner})
+	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk})
 	if apierrors.IsConflict(err) {
 		return nil, err // It is too early to tell.
 	}

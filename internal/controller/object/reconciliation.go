@@ -103,7 +103,10 @@ func (r *reconciliation) amend(obj client.Object) {
 		}
 		o.SetConditions(targetresource.Explain(o, synced))
 	}
-	r.explainDeletion(o)
+	if d := o.GetCondition(xpv2.TypeReady); r.remains != "" && d.Reason == xpv2.ReasonDeleting {
+		d.Message = r.remains
+		o.SetConditions(d)
+	}
 	known := r.err == nil || clusters.IsNoKind(r.err) || synced.Reason == commonv1.ReasonNamespaceMissing
 	if r.verdict == nil || !known || o.GetDeletionTimestamp() != nil {
 		return
@@ -154,7 +157,7 @@ func (c *reconciler[T]) postpones(r *reconciliation, was, is Object) bool {
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
 		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
-		Urgent:  causeOf(r.err).Woken || !onlySeen(was, is) || c.options.References.Reads(c.kind.GVK, was, is),
+		Urgent:  causeOf(r.err).Woken || !onlySeen(was, is) || c.options.References.Reads(c.Kind.GVK, was, is),
 		Passing: !isReady(is),
 	})
 	if wait > 0 && (r.retry == 0 || wait < r.retry) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -51,32 +52,30 @@ type replacement struct{ *remote }
 // after a restart.
 func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
-	if seen == nil || !e.moved && sameResource(seen, e.Manifest) {
-		e.forgetPreviousTarget()
-		return true, nil
+	stays, err := seen == nil || !e.moved && sameResource(seen, e.Manifest), error(nil)
+	if !stays {
+		stays, err = e.holds(ctx, o, seen)
 	}
-	same, err := e.holds(ctx, o, seen)
 	if err != nil {
 		return false, err
 	}
-	if same {
-		e.forgetPreviousTarget()
-		return true, nil
+	if !stays {
+		if done, err := e.dispose(ctx, o, seen); err != nil || !done {
+			return false, err
+		}
+		// This is recorded before the new resource is made, so that nobody looks for the old one after an interruption.
+		switch err := e.record(ctx, o, forgetIdentity); {
+		case apierrors.IsConflict(err):
+			return false, err
+		case err != nil:
+			return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is replaced or released: %v",
+				describe(seen), err)
+		}
+		o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
 	}
-	done, err := e.dispose(ctx, o, seen)
-	if err != nil || !done {
-		return false, err
+	if e.moved {
+		e.forgetPrevious()
 	}
-	// This is recorded before the new resource is made, so that nobody looks for the old one after an interruption.
-	switch err := e.record(ctx, o, forgetIdentity); {
-	case apierrors.IsConflict(err):
-		return false, err
-	case err != nil:
-		return false, errors.Wrapf(targetresource.ErrControlPlane, "cannot record that %s is replaced or released: %v",
-			describe(seen), err)
-	}
-	o.Observed().Manifest.Raw, o.Observed().OmittedBytes = nil, 0
-	e.forgetPreviousTarget()
 	return true, nil
 }
 
@@ -93,18 +92,12 @@ func forgetIdentity(obs *commonv1.ObjectObservation) {
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
-	if seen.GetKind() != e.Manifest.GetKind() || targetresource.Name(seen) != targetresource.Name(e.Manifest) {
+	if seen.GetKind() != e.Manifest.GetKind() ||
+		client.ObjectKeyFromObject(seen) != client.ObjectKeyFromObject(e.Manifest) {
 		return false, nil
 	}
 	err := e.find(ctx, o)
 	return err == nil && e.live != nil && e.live.GetUID() == seen.GetUID(), err
-}
-
-// forgetPreviousTarget ends what an Object has of the target that it has left.
-func (e replacement) forgetPreviousTarget() {
-	if e.moved {
-		e.forgetPrevious()
-	}
 }
 
 // dispose does with the resource that was seen what the policies say of one that is replaced, and reports whether
@@ -186,7 +179,7 @@ func (e *remote) await(o Object, old *remote) {
 
 // describe names a resource in messages.
 func describe(u *unstructured.Unstructured) string {
-	return u.GetKind() + " " + cache.NamespacedNameAsObjectName(targetresource.Name(u)).String()
+	return u.GetKind() + " " + cache.NamespacedNameAsObjectName(client.ObjectKeyFromObject(u)).String()
 }
 
 // reasonRecreating is the reason of events about resources that are deleted to be made again.
@@ -255,7 +248,7 @@ func (e recreation) isFollowed(ctx context.Context, o Object, refused error) (bo
 func (e recreation) obstacle(ctx context.Context, o Object, refused error) string {
 	p, applied, kind := o.GetManagementPolicies(), o.Observed().Applied, e.Manifest.GroupVersionKind().GroupKind()
 	last, known := e.Last().(Object)
-	others, err := e.options.Index.others(ctx, o)
+	others, err := e.options.others(ctx, o)
 	shares := slices.IndexFunc(others, func(x Object) bool { return e.live != nil && hasSeen(x, e.live.GetUID()) })
 	switch {
 	case !apply.IsImmutable(refused):

@@ -56,15 +56,19 @@ type remote struct {
 	manager string                     // the field manager, known after look
 }
 
-// look finds the live resource. It asks the target only where no watch can tell: one that the Object has applied, and
-// the watch does not show, is gone or lacks our label. Once it is known to be gone it is not asked for again.
+// look finds the live resource and the field manager. It asks the target only where no watch can tell: one that the
+// Object has applied, and the watch does not show, is gone or lacks our label. Once it is known to be gone it is not
+// asked for again.
 func (e *remote) look(ctx context.Context, o Object) (err error) {
 	e.live, err = e.See(ctx, e.streams(o)...)
 	unsure := o.Observed().Applied != nil && o.GetCondition(xpv2.TypeReady).Message != messageMissing
 	if err == nil && e.live == nil && owns(o) && (unsure && e.isAt(o) || appliedByClient(o)) {
-		return e.find(ctx, o)
+		err = e.find(ctx, o)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return e.claim(ctx, o)
 }
 
 // find finds the live resource like look, and asks the target if no watch shows it: it may only lack our label.

@@ -60,24 +60,21 @@ type Options struct {
 	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side
 	// applied fields are ours.
 	LegacyFieldManagers []string
-	// Index finds the Objects of both scopes.
-	Index *Index
+	// List returns the Objects of both scopes that options select. They are shared and must not be changed.
+	List func(context.Context, ...client.ListOption) ([]client.Object, error)
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
-	name := managed.ControllerName(k.GVK.GroupKind().String())
-	m := managedadapter.NewManager(mgr)
+	base, b := targetresource.NewBase(mgr, o.Options, k, "managed")
+	base.Events = base.Events.Limited(isOutageEvent)
 	c := &reconciler[T]{
-		kind: k, controller: name, registry: o.Registry, options: o, local: m.GetClient(),
-		cache: mgr.GetCache(),
+		Base: base, options: o,
 		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
-		events: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
-			o.EventFilterFunctions...)).Limited(isOutageEvent),
 	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithInitializers(c), managed.WithReferenceResolver(c),
-		managed.WithFinalizer(c), managed.WithRecorder(c.events),
+		managed.WithFinalizer(c), managed.WithRecorder(c.Events),
 		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
 			p := managedadapter.Poll{Interval: interval, Jitter: o.PollJitter}
 			if !isReady(mg) {
@@ -89,21 +86,12 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if o.ChangeLogOptions != nil {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
-	c.managed = managedadapter.NewReconciler(m, o.Options.Options, k.GVK, opts...)
-	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
-		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
-	}
-	b := ctrl.NewControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+	c.managed = managedadapter.NewReconciler(c.Manager, o.Options.Options, k.GVK, opts...)
+	err := b.Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
-	for _, config := range k.Configs {
-		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
-	}
-	return errors.Wrapf(b.Complete(c), "cannot set up controller %s", name)
+		WatchesRawSource(handlers.TargetsOf(o.Registry, c.Controller, 0, objectOfOwner)).
+		Complete(c)
+	return errors.Wrapf(err, "cannot set up controller %s", c.Controller)
 }
 
 const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
@@ -209,47 +197,38 @@ func (e *external) handOver(o Object) {
 	}
 }
 
-// mustClaim reports whether an Object must be claimed before its resource is written to: replicas share the work, and
-// nothing that the control plane has tells in which slot the resource is. One that is handed over is claimed there,
-// when this slot has let it go.
-func (c *reconciler[T]) mustClaim(ctx context.Context, obj client.Object) bool {
+// missingClaim returns the claim that an Object needs before its resource is written to, empty if it needs none:
+// replicas share the work, and nothing that the control plane has tells in which slot the resource is. One that is
+// handed over is claimed there, when this slot has let it go.
+func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) string {
 	known, ok := reconciliationOf(ctx).Last().(Object)
-	slots, key := c.registry.Slots(), c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
-	return slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
-		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key
-}
-
-// claim puts the claim of a ProviderConfig on an Object, and our finalizer, unless somebody has changed it meanwhile.
-func (c *reconciler[T]) claim(ctx context.Context, obj resource.Object) error {
-	key := c.kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
-	return managedadapter.PatchMetadata(ctx, c.local, obj, func(o client.Object) {
-		meta.AddFinalizer(o, managed.FinalizerName)
-		if meta.GetExternalName(o) == "" {
-			meta.SetExternalName(o, o.GetName())
-		}
-		meta.AddAnnotations(o, map[string]string{commonv1.AnnotationKeyClaim: key})
-	})
+	slots, key := c.Registry.Slots(), c.Kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
+	if slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
+		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key {
+		return key
+	}
+	return ""
 }
 
 // passOn reports whether an Object is left to another slot. If it refers to a ProviderConfig there by now, its claim is
 // taken off first: nothing is under way for it, and its status shows no resource.
 func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (bool, error) {
-	if c.registry.Slots() == nil {
+	if c.Registry.Slots() == nil {
 		return false, nil
 	}
-	o := c.kind.New()
-	if err := c.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
+	o := c.Kind.New()
+	if err := c.Manager.GetCache().Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if !handlers.Owns(c.registry, o) {
+	if !handlers.Owns(c.Registry, o) {
 		c.forget(n)
 		return true, nil
 	}
 	claim := o.GetAnnotations()[commonv1.AnnotationKeyClaim]
-	if o.Observed().ProviderConfigReference != nil || claim == "" || claim == c.kind.Key(o) {
+	if o.Observed().ProviderConfigReference != nil || claim == "" || claim == c.Kind.Key(o) {
 		return false, nil
 	}
-	err := managedadapter.PatchMetadata(ctx, c.local, copyOf(o), func(o client.Object) {
+	err := managedadapter.PatchMetadata(ctx, c.Local, copyOf(o), func(o client.Object) {
 		meta.RemoveAnnotations(o, commonv1.AnnotationKeyClaim)
 	})
 	return true, errors.Wrap(client.IgnoreNotFound(err), "cannot release the Object to another shard")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
@@ -20,67 +19,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// A deletionGuard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its
-// target. Records of use do not tell in a namespace that is going away, as nothing keeps them from going first.
-type deletionGuard struct {
-	client   client.Client
-	registry *clusters.Registry
-	config   scope.Config
-	next     reconcile.Reconciler
-
-	mu       sync.Mutex
-	followed []scope.User
-}
-
-// follow adds a kind of users to those that are counted. What is not served yet cannot be asked for, and refers to
-// nothing.
-func (g *deletionGuard) follow(u scope.User) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.followed = append(g.followed, u)
-}
-
-// Reconcile reconciles a ProviderConfig unless it is deleted and still in use.
-func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	pc := g.config.New()
-	if err := resource.IgnoreNotFound(g.client.Get(ctx, req.NamespacedName, pc)); err != nil {
-		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
-	}
-	if pc.GetUID() != "" && !handlers.Owns(g.registry, pc) {
-		return reconcile.Result{}, nil
-	}
-	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
-		n, err := g.users(ctx, pc)
-		if err != nil || n > 0 {
-			return reconcile.Result{}, g.hold(ctx, pc, n, err)
-		}
-	}
-	return g.next.Reconcile(ctx, req)
-}
-
-// users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written. Of
-// those in a namespace that must not use the ProviderConfig only those count that have.
-func (g *deletionGuard) users(ctx context.Context, pc resource.ProviderConfig) (int64, error) {
-	g.mu.Lock()
-	followed := slices.Clone(g.followed)
-	g.mu.Unlock()
+// users counts the resources that refer to a ProviderConfig and carry our finalizer, which anybody may have written:
+// they may have something left to do on its target. Records of use do not tell in a namespace that is going away, as
+// nothing keeps them from going first. Of the resources in a namespace that must not use the ProviderConfig only those
+// count that have.
+func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int64, error) {
+	r.mu.Lock()
+	followed := slices.Clone(r.followed)
+	r.mu.Unlock()
 	key, idle := client.ObjectKeyFromObject(pc), map[string]int64{} // by namespace
 	var n int64
 	for _, u := range followed {
 		list := u.NewList()
-		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace),
+		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace),
 			client.UnsafeDisableDeepCopy); err != nil {
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
-		err := apimeta.EachListItem(list, func(item runtime.Object) error {
-			o, ok := item.(client.Object)
+		_ = apimeta.EachListItem(list, func(item runtime.Object) error { // It never fails.
+			o := item.(client.Object) //nolint:forcetypeassert // The list is one of such.
 			switch {
-			case !ok || !meta.FinalizerExists(o, u.Finalizer) || !slices.Contains(g.config.Refs(o), key):
+			case !meta.FinalizerExists(o, u.Finalizer) || !slices.Contains(r.config.Refs(o), key):
 			case scope.HasUsed(o):
 				n++
 			default:
@@ -88,12 +50,9 @@ func (g *deletionGuard) users(ctx context.Context, pc resource.ProviderConfig) (
 			}
 			return nil
 		})
-		if err != nil {
-			return 0, errors.Wrap(err, "cannot read users of ProviderConfig")
-		}
 	}
 	for namespace, users := range idle {
-		err := g.admit(ctx, pc, namespace)
+		err := r.admit(ctx, pc, namespace)
 		switch {
 		case err == nil:
 			n += users
@@ -105,16 +64,16 @@ func (g *deletionGuard) users(ctx context.Context, pc resource.ProviderConfig) (
 }
 
 // admit returns the error of clusters.Registry.Admit for a namespace.
-func (g *deletionGuard) admit(ctx context.Context, pc resource.ProviderConfig, namespace string) error {
+func (r *reconciler) admit(ctx context.Context, pc resource.ProviderConfig, namespace string) error {
 	asking := informer.Owner{Controller: "users of ProviderConfigs", NamespacedName: types.NamespacedName{
-		Namespace: namespace, Name: g.config.Key(pc),
+		Namespace: namespace, Name: r.config.Key(pc),
 	}}
-	defer g.registry.Local().Watches().Forget(asking)
-	return g.registry.Admit(ctx, asking, g.config.Connection(pc))
+	defer r.registry.Local().Watches().Forget(asking)
+	return r.registry.Admit(ctx, asking, r.config.Connection(pc))
 }
 
 // hold says on a ProviderConfig for how many users it stays.
-func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
+func (r *reconciler) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
 	if err != nil {
 		return err
 	}
@@ -125,7 +84,7 @@ func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, us
 	}
 	pc.SetUsers(users)
 	pc.SetConditions(c)
-	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)),
+	return errors.Wrap(resource.IgnoreNotFound(r.client.Status().Update(ctx, pc)),
 		"cannot update status of ProviderConfig")
 }
 
@@ -133,19 +92,17 @@ func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, us
 // others. Those of a moment are gathered.
 func releasedConfigs(c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			now := c.Refs(e.ObjectNew)
-			for _, key := range c.Refs(e.ObjectOld) {
-				if !slices.Contains(now, key) {
-					q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
-				}
-			}
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
-			for _, key := range c.Refs(e.Object) {
+	release := func(q queue, was client.Object, now ...client.ObjectKey) {
+		for _, key := range c.Refs(was) {
+			if !slices.Contains(now, key) {
 				q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
 			}
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
+			release(q, e.ObjectOld, c.Refs(e.ObjectNew)...)
 		},
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { release(q, e.Object) },
 	}
 }

@@ -3,7 +3,8 @@
 //
 // It watches ProviderConfigs, the Secrets they name and the records of their use. The connections to targets report
 // whether these answer and accept the credentials. The package writes the finalizer and the status of a ProviderConfig,
-// and deletes records that have lost their owner; it deletes nothing else.
+// and deletes records that have lost their owner; it deletes nothing else. It wakes the users of a ProviderConfig that
+// appears, changes or goes.
 //
 // # Decisions
 //

@@ -2,6 +2,7 @@ package providerconfig
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -19,35 +20,49 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// A readiness sets condition Ready of ProviderConfigs, and what is known of their targets, in the status write of the
-// reconciler that it wraps.
-type readiness struct {
+// A reconciler keeps deleted ProviderConfigs that are in use. It sets condition Ready of others, and what is known of
+// their targets, in the status write of crossplane-runtime's reconciler, which it wraps.
+type reconciler struct {
 	client     client.Client
 	registry   *clusters.Registry
 	controller string // its name
 	config     scope.Config
 	events     event.Recorder
 	next       reconcile.Reconciler
+
+	mu       sync.Mutex
+	followed []scope.User // those that are counted: what is not served yet cannot be asked for, and refers to nothing
 }
 
-// Reconcile connects to the target of a ProviderConfig, reconciles the ProviderConfig, and records an event when the
-// target stops answering.
-func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	failed := r.connect(ctx, req.NamespacedName)
+// Reconcile connects to the target of a ProviderConfig, reconciles the ProviderConfig unless it is deleted and still in
+// use, and records an event when the target stops answering.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pc := r.config.New()
+	if err := resource.IgnoreNotFound(r.client.Get(ctx, req.NamespacedName, pc)); err != nil {
+		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
+	}
+	if pc.GetUID() != "" && !handlers.Owns(r.registry, pc) {
+		return reconcile.Result{}, nil
+	}
+	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
+		n, err := r.users(ctx, pc)
+		if err != nil || n > 0 {
+			return reconcile.Result{}, r.hold(ctx, pc, n, err)
+		}
+	}
+	failed := r.connect(ctx, req.NamespacedName, pc)
 	p := &managedadapter.Reconciliation{}
 	var lost resource.ProviderConfig
 	p.Amend = func(o client.Object) {
-		pc, ok := o.(resource.ProviderConfig)
-		if !ok {
-			return
-		}
+		pc := o.(resource.ProviderConfig) //nolint:forcetypeassert // The reconciler is of these only.
 		h, was := r.health(ctx, pc, failed), pc.GetCondition(xpv2.TypeReady)
-		r.show(pc, h)
+		show(pc, h)
 		is, known := ready(was, h)
 		if !known {
 			return
@@ -69,10 +84,9 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 }
 
 // show sets the URL and the version of the target. They stay while nothing is connected, as after a restart.
-func (r *readiness) show(pc resource.ProviderConfig, h clusters.Health) {
+func show(pc resource.ProviderConfig, h clusters.Health) {
 	_, s := scope.Parts(pc)
 	switch {
-	case s == nil:
 	case h.Server != "" && s.Server != h.Server:
 		s.Server, s.ServerVersion = h.Server, h.Version
 	case h.Version != "":
@@ -82,7 +96,7 @@ func (r *readiness) show(pc resource.ProviderConfig, h clusters.Health) {
 
 // changes enqueues ProviderConfigs when the health of their targets may have changed: after 500 ms if something is
 // wrong, and together with the new users if all is well.
-func (r *readiness) changes() source.Source {
+func (r *reconciler) changes() source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.registry.OnHealth(func(key string, well bool) {
 			name, ok := r.config.Named(key)
@@ -126,17 +140,13 @@ const retryAfter = time.Minute
 // connect makes a ProviderConfig a user of its own target, and has the target judge the credentials unless others use
 // them or it has accepted them before. Its errors are those of clusters.Registry.Connect and
 // clusters.Cluster.TryCredentials.
-func (r *readiness) connect(ctx context.Context, key client.ObjectKey) error {
+func (r *reconciler) connect(ctx context.Context, key client.ObjectKey, pc resource.ProviderConfig) error {
 	o := informer.Owner{Controller: r.controller, NamespacedName: key}
-	pc := r.config.New()
-	err := r.client.Get(ctx, key, pc)
-	switch {
-	case apierrors.IsNotFound(err):
+	if pc.GetUID() == "" { // It is gone.
 		r.registry.Forget(o)
 		return nil
-	case err != nil:
-		return errors.Wrap(err, "cannot get ProviderConfig")
-	case meta.WasDeleted(pc):
+	}
+	if meta.WasDeleted(pc) {
 		return nil // Its users know what they need of it.
 	}
 	r.registry.Bind(o, r.config.Key(pc))
@@ -149,7 +159,7 @@ func (r *readiness) connect(ctx context.Context, key client.ObjectKey) error {
 
 // described returns what a ProviderConfig says. A ServiceAccount of the namespace of each user is left out if the
 // ProviderConfig has no namespace: it is tried as whom its credentials say.
-func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
+func (r *reconciler) described(pc resource.ProviderConfig) commonv1.Connection {
 	c := r.config.Connection(pc)
 	if i := c.Spec.Impersonate; i != nil && i.ServiceAccountName != "" && c.Shared != nil {
 		c.Spec = c.Spec.DeepCopy()
@@ -160,7 +170,7 @@ func (r *readiness) described(pc resource.ProviderConfig) commonv1.Connection {
 
 // health returns what is known of the targets of a ProviderConfig, given the error of connect. It is not known while it
 // is too early to tell. A selector that cannot be read is told also while the namespaces that are named connect.
-func (r *readiness) health(ctx context.Context, pc resource.ProviderConfig, err error) clusters.Health {
+func (r *reconciler) health(ctx context.Context, pc resource.ProviderConfig, err error) clusters.Health {
 	h := r.registry.Health(r.config.Key(pc))
 	admitted := r.registry.Admit(ctx, informer.Owner{Controller: r.controller}, r.config.Connection(pc)) == nil
 	switch {

@@ -2,22 +2,15 @@ package providerconfig
 
 import (
 	"cmp"
-	"context"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -35,34 +28,34 @@ const (
 	gatherGone = 500 * time.Millisecond
 )
 
-// A Controller is that of one kind of ProviderConfig.
-type Controller struct {
-	controller ctrlcontroller.Controller
-	cache      cache.Cache
-	guard      *deletionGuard
-}
-
-// Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.
-func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (*Controller, error) {
+// Setup adds the controller of one kind of ProviderConfig to a manager. It returns what makes the controller heed users
+// of a kind, which the control plane must serve. Until then there are none.
+func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow func(scope.User) error, err error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
-	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
-	r := providerconfig.NewReconciler(managedadapter.NewManager(mgr), c.Kinds,
-		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
-		providerconfig.WithRecorder(events))
-	reach := &readiness{
-		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c, events: events, next: r,
+	r := &reconciler{
+		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c,
+		events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name)),
 	}
-	g := &deletionGuard{client: mgr.GetClient(), registry: o.Registry, config: c, next: reach}
+	r.next = providerconfig.NewReconciler(managedadapter.NewManager(mgr), c.Kinds,
+		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
+		providerconfig.WithRecorder(r.events))
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(inTurns(o)).
 		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, managedadapter.DesiredStateChanged()))).
-		Watches(c.NewUsage(), gathered(c)).
-		WatchesRawSource(reach.changes()).
+		Watches(c.New(), handlers.Users(o.Registry, c)).
+		Watches(c.NewUsage(), handlers.Gathered(
+			&resource.EnqueueRequestForProviderConfig{Kind: c.Kinds.Config.Kind}, gatherNew, gatherGone)).
+		WatchesRawSource(r.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
-		Build(g)
-	return &Controller{controller: built, cache: mgr.GetCache(), guard: g},
-		errors.Wrapf(err, "cannot set up controller %s", name)
+		Build(r)
+	return func(u scope.User) error {
+		r.mu.Lock()
+		r.followed = append(r.followed, u)
+		r.mu.Unlock()
+		return errors.Wrapf(built.Watch(source.Kind(mgr.GetCache(), u.New(), releasedConfigs(c))),
+			"cannot watch %s", u.GVK.Kind)
+	}, errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
 // inTurns returns the options of a controller in which namespaces take turns. A ProviderConfig without one is alone.
@@ -73,45 +66,4 @@ func inTurns(o targetresource.Options) ctrlcontroller.Options {
 	}
 	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
 	return opts
-}
-
-// Follow makes the controller heed users of a kind, which the control plane must serve.
-func (c *Controller) Follow(u scope.User) error {
-	c.guard.follow(u)
-	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))),
-		"cannot watch %s", u.GVK.Kind)
-}
-
-// gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
-func gathered(c scope.Config) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	later := func(obj client.Object, q queue, gather time.Duration) {
-		if req, ok := configOf(obj, c); ok {
-			q.AddAfter(req, gather)
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q, gatherNew) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			later(e.ObjectOld, q, gatherGone) // It may have named another ProviderConfig.
-			later(e.ObjectNew, q, gatherNew)
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q, gatherGone) },
-	}
-}
-
-// configOf returns the ProviderConfig of this kind that a record of use names, and whether it names one.
-func configOf(obj client.Object, c scope.Config) (reconcile.Request, bool) {
-	switch u := obj.(type) {
-	case resource.TypedProviderConfigUsage:
-		ref := u.GetProviderConfigReference()
-		n := types.NamespacedName{Name: ref.Name}
-		if c.Namespaced {
-			n.Namespace = obj.GetNamespace()
-		}
-		return reconcile.Request{NamespacedName: n}, ref.Kind == c.Kinds.Config.Kind
-	case resource.LegacyProviderConfigUsage:
-		return reconcile.Request{NamespacedName: types.NamespacedName{Name: u.GetProviderConfigReference().Name}}, true
-	}
-	return reconcile.Request{}, false
 }

@@ -187,7 +187,7 @@ func (r *reconciler) AddFinalizer(ctx context.Context, obj resource.Object) erro
 
 // RemoveFinalizer removes our finalizer, and gives up all that is kept for the PublishedResource.
 func (r *reconciler) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := (managedadapter.Finalizer{Client: r.local}).RemoveFinalizer(ctx, obj); err != nil {
+	if err := managedadapter.RemoveFinalizer(ctx, r.local, obj, managed.FinalizerName); err != nil {
 		return err
 	}
 	r.forget(obj.GetName())

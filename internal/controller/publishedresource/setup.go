@@ -62,13 +62,11 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	r.events = managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r.managed = newManaged(m, o, r)
-	config := scope.PublisherConfig()
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		Watches(config.New(), handlers.Users(o.Registry, config)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
 		WatchesRawSource(handlers.Targets(o.Registry, objectsOf+name, gatherObjects)).
 		Complete(r)
