@@ -195,7 +195,7 @@ func genericStatus(method string, code int) []byte {
 	s := refused.ErrStatus
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Message, s.Details = foreignError{code: code}.Error(), nil
-	content, _ := json.Marshal(&s) // Nothing in it can fail.
+	content, _ := json.Marshal(&s) //nolint:errchkjson // Nothing in it can fail.
 	return content
 }
 

@@ -171,7 +171,7 @@ func (d *Draft) shown(r schema.GroupResource) (shown []apisv1alpha1.PermissionCl
 func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) {
 	var b []byte
 	if len(shown) > 0 {
-		b, _ = json.Marshal(shown) // They are texts and flags.
+		b, _ = json.Marshal(shown) //nolint:errchkjson // They are texts and flags.
 	}
 	d.SetAnnotation(annotationShown, string(b))
 }

@@ -164,7 +164,7 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return []Referrer{Referrer{Object: o, GVK: k.GVK}}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
+	return []Referrer{{Object: o, GVK: k.GVK}}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
 }
 
 // targets returns the nodes of the Objects that a reference of an Object leads to. A selector that selects several

@@ -81,7 +81,8 @@ func Leaving(live *unstructured.Unstructured) error {
 	if live == nil || live.GetDeletionTimestamp() == nil {
 		return nil
 	}
-	what := live.GetKind() + " " + cache.NamespacedNameAsObjectName(client.ObjectKeyFromObject(live)).String() + " is being deleted; "
+	name := cache.MetaObjectToName(live)
+	what := live.GetKind() + " " + name.String() + " is being deleted; "
 	return errors.Wrap(errLeaving, strings.TrimSuffix(what+readiness.DeletionBlockers(live), "; "))
 }
 

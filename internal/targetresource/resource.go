@@ -84,7 +84,8 @@ func (r Resource) through(ctx context.Context, scopes []informer.Stream) (live *
 }
 
 func (r Resource) watchRequest(s informer.Stream) informer.WatchRequest {
-	return informer.WatchRequest{Resource: r.Mapping.Resource, NamespacedName: client.ObjectKeyFromObject(r.Manifest), Stream: s}
+	n := client.ObjectKeyFromObject(r.Manifest)
+	return informer.WatchRequest{Resource: r.Mapping.Resource, NamespacedName: n, Stream: s}
 }
 
 // follows reports whether the resource is watched by its name.
@@ -182,8 +183,8 @@ func (r Resource) Delete(
 	return gone, errors.Wrapf(answer(err), "cannot delete %q", live.GetName())
 }
 
-// distrust forgets how the target serves the kind if the target has answered as if it did not. A resource or a namespace
-// that does not exist is not found either, but by a handler that exists.
+// distrust forgets how the target serves the kind if the target has answered as if it did not. A resource or a
+// namespace that does not exist is not found either, but by a handler that exists.
 func (r Resource) distrust(err error) {
 	if clusters.IsUnserved(err) {
 		r.Cluster.InvalidateMapping(r.Manifest.GroupVersionKind())
