@@ -202,6 +202,7 @@ func TestGuard(t *testing.T) {
 				set := NewSet(scriptClient{script: s}, o)
 				set.track(Owner{}, "test", WatchRequest{})
 				time.Sleep(time.Minute) // A watch that ends at once counts as failed.
+				synctest.Wait()
 				tc.do(s)
 				time.Sleep(10 * retryFailed)
 				set.Close()
