@@ -201,7 +201,7 @@ func (s *Set) Put(o Owner, r schema.GroupVersionResource, answer *unstructured.U
 // open by a proxy that has lost the server. Owners of the resource are woken.
 func (s *Set) Gone(r schema.GroupVersionResource, n types.NamespacedName, uid types.UID) {
 	for _, st := range s.carriers(r, n) {
-		st.remove(n, uid)
+		st.remove(n, func(held *unstructured.Unstructured) bool { return held.GetUID() == uid })
 	}
 }
 

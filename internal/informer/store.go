@@ -281,11 +281,11 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	}
 }
 
-// remove forgets a resource of a UID that is known to be gone, and tells of that.
-func (s *store) remove(n types.NamespacedName, uid types.UID) {
+// remove forgets a resource that is known to be gone if what is held of it satisfies a condition, and tells of that.
+func (s *store) remove(n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
 	s.mu.Lock()
 	held := s.get(n)
-	news := held != nil && held.GetUID() == uid
+	news := held != nil && is(held)
 	if news {
 		s.set(n, nil)
 		delete(s.answers, n)

@@ -25,16 +25,22 @@ func at(name, rv string) *unstructured.Unstructured {
 // writer is not.
 var writer = Owner{Controller: "!"}
 
-// A step is something that a store takes: an event of the stream, a bookmark, a list, the answer to a write of ours, or
-// that the server does not have a resource of a UID.
+// A step is something that a store takes: an event of the stream, a bookmark, a list, the answer to a write of ours,
+// one that has ended a resource, or that the server does not have a resource of a UID.
 type step func(*store)
 
 func told(name, rv string) step     { return func(s *store) { _ = s.Update(at(name, rv)) } }
 func gone(name, rv string) step     { return func(s *store) { _ = s.Delete(at(name, rv)) } }
 func bookmark(rv string) step       { return func(s *store) { _ = s.Bookmark(rv) } }
 func answered(name, rv string) step { return func(s *store) { s.put(writer, at(name, rv)) } }
+func ended(name, rv string) step {
+	return func(s *store) { (&Table{stream: &stream{store: s}}).Drop(at(name, rv)) }
+}
+
 func missing(name string, uid types.UID) step {
-	return func(s *store) { s.remove(types.NamespacedName{Name: name}, uid) }
+	return func(s *store) {
+		s.remove(types.NamespacedName{Name: name}, func(o *unstructured.Unstructured) bool { return o.GetUID() == uid })
+	}
 }
 
 // listed takes a list of a version, with names and versions of resources.
@@ -81,9 +87,9 @@ func TestStore(t *testing.T) {
 			"a@6", "a,a",
 		},
 		"EndByAnswer": {
-			"What a write of ours has ended is gone with its echo.",
-			[]step{told("a", "5"), answered("a", "6"), gone("a", "6")},
-			"", "a,a,a!",
+			"What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
+			[]step{told("a", "5"), ended("a", "6"), gone("a", "7")},
+			"", "a,a",
 		},
 		"EndByRefusal": {
 			"What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",
@@ -92,6 +98,11 @@ func TestStore(t *testing.T) {
 		},
 		"EndOfPredecessor": {
 			"What has another UID is not what does not exist.", []step{told("a", "8"), missing("a", "of another")}, "a@8", "a",
+		},
+		"EndOfAnother": {
+			"What has been made anew since is not what a write of ours has ended.",
+			[]step{told("a", "8"), ended("a", "6")},
+			"a@8", "a",
 		},
 		"LaterChange": {"A later change wakes.", []step{answered("a", "5"), told("a", "6")}, "a@6", "a,a!"},
 		"StaleEvent": {

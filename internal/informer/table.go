@@ -107,6 +107,14 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 // Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) { t.stream.store.put(Owner{}, u) }
 
+// Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look
+// does not see it.
+func (t *Table) Drop(u *unstructured.Unstructured) {
+	t.stream.store.remove(t.stream.store.name(u), func(held *unstructured.Unstructured) bool {
+		return !newer(held.GetResourceVersion(), u.GetResourceVersion())
+	})
+}
+
 // Until waits until a resource is as it is to be, or the context ends.
 func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
 	_ = wait.PollUntilContextCancel(ctx, untilEvery, true, // It is so, or the context has ended.

@@ -310,7 +310,13 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	if answer.GetResourceVersion() != was {
 		s.pass.wrote = append(s.pass.wrote, write)
 	}
-	s.put(o.GVR(), answer)
+	if answer.GetDeletionTimestamp() == nil || len(answer.GetFinalizers()) > 0 {
+		s.put(o.GVR(), answer)
+		return answer, nil
+	}
+	for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
+		t.Drop(answer)
+	}
 	return answer, nil
 }
 
