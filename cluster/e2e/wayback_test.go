@@ -131,7 +131,7 @@ func specs(t *testing.T, c client.Client, some []*subject) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const group = objectv1alpha2.Group
+		group := objectv1alpha2.GroupVersion.Group
 		found[s.GetName()] = strings.ReplaceAll(string(spec), group+"/v1alpha1", group+"/v1alpha2")
 	}
 	return found

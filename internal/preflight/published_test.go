@@ -30,7 +30,7 @@ func publishedOf(t *testing.T, tally *tally, over string, change func(*published
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSchema(all["publishedresources.syncagent.kcp.io"], v1alpha1.Version)
+	s, err := NewSchema(all["publishedresources.syncagent.kcp.io"], v1alpha1.GroupVersion.Version)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -279,7 +279,7 @@ func (r *Reference) await(x *found, content map[string]any) error {
 
 // health returns whether what a reference names works: of an Object what it shows of its resource.
 func (r *Reference) health(x *found, u *unstructured.Unstructured) readiness.Verdict {
-	if r.GVK.Group == workloadv1alpha1.Group {
+	if r.GVK.Group == workloadv1alpha1.GroupVersion.Group {
 		return readiness.OfCondition(u, xpv2.TypeHealthy)
 	}
 	if _, isObject := x.Object.(Referrer); !isObject {

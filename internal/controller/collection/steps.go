@@ -33,7 +33,7 @@ import (
 const purposeSelection informer.Purpose = "selection"
 
 // ownGroups are those of Objects.
-var ownGroups = []string{objectv1alpha2.Group, mobjectv1alpha1.Group}
+var ownGroups = []string{objectv1alpha2.GroupVersion.Group, mobjectv1alpha1.GroupVersion.Group}
 
 // connect finds the target, and records the use of the ProviderConfig unless the collection must not use it.
 func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) (err error) {

@@ -68,7 +68,7 @@ func Scopes() []Scope { return []Scope{Cluster(), Namespaced()} }
 func Cluster() Scope {
 	return Scope{
 		Name:         "Cluster",
-		Resource:     schema.GroupResource{Group: objectv1alpha2.Group, Resource: "objects"},
+		Resource:     schema.GroupResource{Group: objectv1alpha2.GroupVersion.Group, Resource: "objects"},
 		New:          func() Object { return &objectv1alpha2.Object{} },
 		NewList:      func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
 		NewUsageList: func() client.ObjectList { return &pcv1alpha1.ProviderConfigUsageList{} },
@@ -88,7 +88,7 @@ func Cluster() Scope {
 func Namespaced() Scope {
 	return Scope{
 		Name:         "Namespaced",
-		Resource:     schema.GroupResource{Group: mobjectv1alpha1.Group, Resource: "objects"},
+		Resource:     schema.GroupResource{Group: mobjectv1alpha1.GroupVersion.Group, Resource: "objects"},
 		New:          func() Object { return &mobjectv1alpha1.Object{} },
 		NewList:      func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
 		NewUsageList: func() client.ObjectList { return &mpcv1alpha1.ProviderConfigUsageList{} },

@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"slices"
 	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -33,11 +32,6 @@ func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
 	if r != nil {
 		mg.Spec.ProviderConfigReference = &ConfigReference{Name: r.Name}
 	}
-}
-
-// RemoveCondition removes the condition of a type, if there is one.
-func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
-	mg.Status.Conditions = slices.DeleteFunc(mg.Status.Conditions, func(c xpv2.Condition) bool { return c.Type == t })
 }
 
 // SyncEnabled decides whether objects are synced, and not only the schema is published.

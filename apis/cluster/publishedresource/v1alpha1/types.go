@@ -9,15 +9,9 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Group and version of this package.
-const (
-	Group   = "syncagent.kcp.io"
-	Version = "v1alpha1"
-)
-
 var (
 	// GroupVersion is the group and version of this package.
-	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	GroupVersion = schema.GroupVersion{Group: "syncagent.kcp.io", Version: "v1alpha1"}
 	// PublishedResourceGroupVersionKind is the kind PublishedResource.
 	PublishedResourceGroupVersionKind = GroupVersion.WithKind("PublishedResource")
 )

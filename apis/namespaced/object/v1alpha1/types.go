@@ -10,15 +10,9 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Group and version of this package.
-const (
-	Group   = "kubernetes.m.crossplane.io"
-	Version = "v1alpha1"
-)
-
 var (
 	// GroupVersion is the group and version of this package.
-	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	GroupVersion = schema.GroupVersion{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1"}
 	// ObjectGroupVersionKind is the kind Object in this version.
 	ObjectGroupVersionKind = GroupVersion.WithKind(commonv1.ObjectKind)
 )

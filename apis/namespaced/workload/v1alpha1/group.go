@@ -7,15 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Group and version of this package.
-const (
-	Group   = "workload.crossplane.io"
-	Version = "v1alpha1"
-)
-
 var (
 	// GroupVersion is the group and version of this package.
-	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	GroupVersion = schema.GroupVersion{Group: "workload.crossplane.io", Version: "v1alpha1"}
 	// ApplicationGroupVersionKind is the kind KubernetesApplication.
 	ApplicationGroupVersionKind = GroupVersion.WithKind("KubernetesApplication")
 	// ResourceGroupVersionKind is the kind KubernetesApplicationResource.
