@@ -67,7 +67,7 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	for _, o := range all {
 		name := o.Spec.ProviderConfigReference.Name
 		used[name] = struct{}{}
-		o.definition, o.definitionKnown = p.source(ctx, o.api(), apis, complete)
+		o.definition, o.definitionKnown = p.source(o.api(), apis, complete)
 		o.config = configs[name]
 		o.judge(p.t)
 	}
@@ -156,7 +156,7 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 }
 
 // source returns the definition of an API of the service cluster, nil if there is none, and whether that is known.
-func (p *pass) source(ctx context.Context, gk schema.GroupKind,
+func (p *pass) source(gk schema.GroupKind,
 	custom map[string]*apiextensionsv1.CustomResourceDefinition, complete bool,
 ) (*apiextensionsv1.CustomResourceDefinition, bool) {
 	for _, d := range custom {
@@ -167,7 +167,7 @@ func (p *pass) source(ctx context.Context, gk schema.GroupKind,
 	if gk.Group != "" && !complete {
 		return nil, false
 	}
-	d, err := publishedresource.BuiltIn(ctx, p.reader.discovery, gk)
+	d, err := publishedresource.BuiltIn(p.reader.discovery, gk)
 	if err != nil {
 		p.t.add(unknown(gk.String(), "cannot read its definition: "+err.Error(), ""), "")
 	}

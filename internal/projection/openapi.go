@@ -21,8 +21,8 @@ type BuiltIn struct {
 	Version string
 	// Resources are those of its group and version, subresources included, as discovery lists them.
 	Resources []metav1.APIResource
-	// Document is the OpenAPI v3 document of its group and version.
-	Document []byte
+	// Schema is that of OpenAPI v3 in JSON, with each reference inlined. It is empty if the type is not described.
+	Schema []byte
 }
 
 // FromOpenAPI returns what would define a built-in type if a CustomResourceDefinition did, with all its versions
@@ -84,14 +84,18 @@ func (b BuiltIn) definition(gk schema.GroupKind,
 		Served:       true,
 		Subresources: &apiextensionsv1.CustomResourceSubresources{},
 	}
-	d, err := parseDocument(b.Document)
-	if err != nil {
-		return out, errors.Wrapf(err, "cannot read OpenAPI document of %s", gk.WithVersion(b.Version).GroupVersion())
-	}
-	s, ok := d.schemaOf(gk.WithVersion(b.Version))
-	if !ok {
+	if len(b.Schema) == 0 {
 		return out, failf(NotServed, "the OpenAPI document of %s does not describe %s",
 			gk.WithVersion(b.Version).GroupVersion(), gk.Kind)
+	}
+	s := &apiextensionsv1.JSONSchemaProps{}
+	if err := json.Unmarshal(b.Schema, s); err != nil {
+		return out, errors.Wrapf(err, "cannot read the schema of %s", gk.WithVersion(b.Version))
+	}
+	walk(s, adapt)
+	walk(s, keyed)
+	if s.Properties != nil {
+		s.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
 	}
 	out.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: s}
 	if b.serves(plural + "/status") {
@@ -113,67 +117,14 @@ func hasReplicas(s *apiextensionsv1.JSONSchemaProps, field string) bool {
 	return s.Properties[field].Properties["replicas"].Type == "integer"
 }
 
-// A document holds the schemas of an OpenAPI v3 document by their names.
-type document map[string]struct {
-	apiextensionsv1.JSONSchemaProps
-
-	Kinds []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
-}
-
-func parseDocument(content []byte) (document, error) {
-	var raw struct {
-		Components struct {
-			Schemas document `json:"schemas"`
-		} `json:"components"`
-	}
-	err := json.Unmarshal(content, &raw)
-	return raw.Components.Schemas, errors.Wrap(err, "cannot parse JSON")
-}
-
-// schemaOf returns the schema of a kind, without references.
-func (d document) schemaOf(gvk schema.GroupVersionKind) (*apiextensionsv1.JSONSchemaProps, bool) {
-	for name, s := range d {
-		if len(s.Kinds) != 1 || s.Kinds[0] != gvk { // Several belong to types all groups share, such as DeleteOptions.
-			continue
-		}
-		out := d.inline(*s.DeepCopy(), map[string]bool{name: true})
-		if out.Properties != nil {
-			out.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
-		}
-		return &out, true
-	}
-	return nil, false
-}
-
-// refPrefix precedes the name of a schema in a reference to it.
-const refPrefix = "#/components/schemas/"
-
 // zeroes are the values Go has where nothing is said, by type.
 var zeroes = map[string]string{"string": `""`, "integer": `0`, "boolean": `false`}
 
-// inline returns a schema with what it refers to in place of its references. Schemas that are being inlined are open:
-// they are not entered again, so that a type that contains itself comes to an end.
-func (d document) inline(s apiextensionsv1.JSONSchemaProps, open map[string]bool) apiextensionsv1.JSONSchemaProps {
-	if name, ok := reference(s); ok {
-		return d.follow(s, name, open)
-	}
-	for name, p := range s.Properties {
-		s.Properties[name] = d.inline(p, open)
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		s.Items.Schema = new(d.inline(*s.Items.Schema, open))
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		s.AdditionalProperties.Schema = new(d.inline(*s.AdditionalProperties.Schema, open))
-	}
-	return adapt(keyed(s))
-}
-
 // keyed gives the keys of a list that is a map the default that Go has for them, if they may be absent: a definition
 // wants them to be there.
-func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+func keyed(s *apiextensionsv1.JSONSchemaProps) {
 	if s.Items == nil || s.Items.Schema == nil {
-		return s
+		return
 	}
 	item := s.Items.Schema
 	for _, key := range s.XListMapKeys {
@@ -185,54 +136,10 @@ func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		p.Default = &apiextensionsv1.JSON{Raw: []byte(zero)}
 		item.Properties[key] = p
 	}
-	return s
-}
-
-// follow returns what a reference refers to, with what is said beside the reference.
-func (d document) follow(s apiextensionsv1.JSONSchemaProps, name string,
-	open map[string]bool,
-) apiextensionsv1.JSONSchemaProps {
-	target, known := d[name]
-	var out apiextensionsv1.JSONSchemaProps
-	switch {
-	case !known:
-		out = *anything()
-	case open[name] && target.Type == "object":
-		out = *anyObject()
-	case open[name]:
-		out = *anything()
-	default:
-		inner := maps.Clone(open)
-		inner[name] = true
-		out = d.inline(*target.DeepCopy(), inner)
-	}
-	s.Ref, s.AllOf = nil, nil
-	return adapt(overlay(out, s))
-}
-
-// reference returns the name of the schema that a schema refers to, by itself or as the only part of allOf.
-func reference(s apiextensionsv1.JSONSchemaProps) (string, bool) {
-	if s.Ref == nil && len(s.AllOf) == 1 {
-		s = s.AllOf[0]
-	}
-	if s.Ref == nil {
-		return "", false
-	}
-	return strings.CutPrefix(*s.Ref, refPrefix)
-}
-
-// overlay returns a schema with the keywords that another one has.
-func overlay(s, with apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-	out := s.DeepCopy()
-	b, err := json.Marshal(with)
-	if err != nil || json.Unmarshal(b, out) != nil {
-		return s
-	}
-	return *out
 }
 
 // adapt says in the words of a CustomResourceDefinition what OpenAPI says in others.
-func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+func adapt(s *apiextensionsv1.JSONSchemaProps) {
 	if s.Default != nil { // It may only be what Go has where nothing is said.
 		value := string(bytes.TrimSpace(s.Default.Raw))
 		if value == "{}" || value == "null" || slices.Contains(slices.Collect(maps.Values(zeroes)), value) {
@@ -250,7 +157,6 @@ func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	case s.Type == "" && !s.XIntOrString:
 		s.XPreserveUnknownFields = new(true)
 	}
-	return s
 }
 
 // isIntOrString reports whether a value is a text or a number.

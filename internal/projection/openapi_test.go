@@ -16,7 +16,7 @@ import (
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// things returns what a file says of Things: their OpenAPI document, or the definition that is made of it.
+// things returns what a file says of Things: their schema in OpenAPI, or the definition that is made of it.
 func things(t *testing.T, file string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "openapi", file))
@@ -26,13 +26,13 @@ func things(t *testing.T, file string) []byte {
 	return content
 }
 
-func builtIn(t *testing.T, version, document string) BuiltIn {
+func builtIn(t *testing.T, version, described string) BuiltIn {
 	t.Helper()
-	content, err := yaml.YAMLToJSON([]byte(document))
+	content, err := yaml.YAMLToJSON([]byte(described))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return BuiltIn{Version: version, Document: content, Resources: []metav1.APIResource{
+	return BuiltIn{Version: version, Schema: content, Resources: []metav1.APIResource{
 		{Name: "things", Kind: "Thing", Namespaced: true, ShortNames: []string{"th"}, Categories: []string{"all"}},
 		{Name: "things/status", Kind: "Thing", Namespaced: true},
 		{Name: "things/scale", Kind: "Scale", Namespaced: true},
@@ -41,7 +41,7 @@ func builtIn(t *testing.T, version, document string) BuiltIn {
 
 func TestFromOpenAPI(t *testing.T) {
 	got, err := FromOpenAPI(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "v1",
-		builtIn(t, "v1", string(things(t, "document.yaml"))))
+		builtIn(t, "v1", string(things(t, "schema.yaml"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,12 +61,9 @@ func TestFromOpenAPI(t *testing.T) {
 
 // TestFromOpenAPIVersions shows which versions a built-in type has, the one that is stored last, and why it has none.
 func TestFromOpenAPIVersions(t *testing.T) {
-	of := func(version, described string) BuiltIn {
-		return builtIn(t, version, "components: {schemas: {a: {type: object, x-kubernetes-group-version-kind: "+
-			"[{group: example.com, version: "+described+", kind: Thing}]}}}")
-	}
-	unread := of("v1", "v1")
-	unread.Document = []byte("<html>")
+	v1, v1beta1 := builtIn(t, "v1", "{type: object}"), builtIn(t, "v1beta1", "{type: object}")
+	undescribed, unread := v1, v1
+	undescribed.Schema, unread.Schema = nil, []byte("<html>")
 	for reason, tc := range map[string]struct {
 		kind     string // Thing by default
 		versions []BuiltIn
@@ -74,11 +71,11 @@ func TestFromOpenAPIVersions(t *testing.T) {
 		fails    Reason // none if it may be readable the next time
 	}{
 		"The preferred version stores.": {
-			versions: []BuiltIn{of("v1", "v1"), of("v1beta1", "v1beta1")}, want: []string{"v1beta1", "v1", "v1beta1"},
+			versions: []BuiltIn{v1, v1beta1}, want: []string{"v1beta1", "v1", "v1beta1"},
 		},
-		"A type must be described.":       {versions: []BuiltIn{of("v1", "v2")}, fails: NotServed},
-		"A type must be served.":          {kind: "Other", versions: []BuiltIn{of("v1", "v1")}, fails: NotServed},
-		"A document may become readable.": {versions: []BuiltIn{unread}},
+		"A type must be described.":       {versions: []BuiltIn{undescribed}, fails: NotServed},
+		"A type must be served.":          {kind: "Other", versions: []BuiltIn{v1}, fails: NotServed},
+		"A schema may become readable.": {versions: []BuiltIn{unread}},
 	} {
 		kind := schema.GroupKind{Group: "example.com", Kind: cmp.Or(tc.kind, "Thing")}
 		crd, err := FromOpenAPI(kind, "v1beta1", tc.versions...)

@@ -261,9 +261,6 @@ func (m *memory) remember(at apiAt, ask func() (objectsync.Resource, error)) (ob
 	if ok {
 		return found, nil
 	}
-	if m.related == nil {
-		m.related = map[apiAt]objectsync.Resource{}
-	}
 	found, err := ask()
 	if err == nil {
 		m.related[at] = found
@@ -309,7 +306,7 @@ func (m *memories) get(name string) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.of[name] == nil {
-		m.of[name] = &memory{}
+		m.of[name] = &memory{related: map[apiAt]objectsync.Resource{}}
 		managedResources.Inc()
 	}
 	return m.of[name]

@@ -2,8 +2,8 @@ package publishedresource
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -82,7 +83,7 @@ func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.
 		c.InvalidateMapping(m.Resource.GroupVersion().WithKind(gk.Kind))
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
 	}
-	if k.builtIn, err = readBuiltIn(ctx, c.Discovery(), gk); err == nil {
+	if k.builtIn, err = readBuiltIn(c.Discovery(), gk); err == nil {
 		k.asked = time.Now()
 	}
 	return k.builtIn, err
@@ -120,10 +121,10 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 }
 
 // BuiltIn returns the definition of a kind that is built in, nil if the server does not serve it.
-func BuiltIn(ctx context.Context, d discovery.DiscoveryInterface,
-	gk schema.GroupKind,
+func BuiltIn(
+	d discovery.DiscoveryInterface, gk schema.GroupKind,
 ) (*apiextensionsv1.CustomResourceDefinition, error) {
-	src, err := readBuiltIn(ctx, d, gk)
+	src, err := readBuiltIn(d, gk)
 	if errors.Is(err, errSourceMissing) {
 		return nil, nil //nolint:nilnil // None is none.
 	}
@@ -131,7 +132,7 @@ func BuiltIn(ctx context.Context, d discovery.DiscoveryInterface,
 }
 
 // readBuiltIn asks a server for the definition of a kind that is built in.
-func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.GroupKind) (source, error) {
+func readBuiltIn(d discovery.DiscoveryInterface, gk schema.GroupKind) (source, error) {
 	groups, err := d.ServerGroups()
 	if err != nil {
 		return source{}, errors.Wrap(err, "cannot discover the groups of the service cluster")
@@ -143,7 +144,7 @@ func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.
 		}
 		preferred = g.PreferredVersion.Version
 		for _, v := range g.Versions {
-			b, err := readVersion(ctx, d, gk.WithVersion(v.Version).GroupVersion())
+			b, err := readVersion(d, gk.WithVersion(v.Version).GroupVersion(), gk.Kind)
 			if err != nil {
 				return source{}, err
 			}
@@ -160,30 +161,27 @@ func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.
 	return source{definition: crd, state: "built in, as of " + metav1.Now().String()}, nil
 }
 
-// readVersion asks a server for all it says about a group and version.
-func readVersion(ctx context.Context, d discovery.DiscoveryInterface,
-	gv schema.GroupVersion,
-) (projection.BuiltIn, error) {
+// readVersion asks a server for all it says about a kind in a group and version.
+func readVersion(d discovery.DiscoveryInterface, gv schema.GroupVersion, kind string) (projection.BuiltIn, error) {
 	list, err := d.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
 		return projection.BuiltIn{}, errors.Wrapf(err, "cannot discover %s", gv)
 	}
-	path := []string{"openapi", "v3", "apis", gv.Group, gv.Version}
-	if gv.Group == "" {
-		path = []string{"openapi", "v3", "api", gv.Version}
+	b := projection.BuiltIn{Version: gv.Version, Resources: list.APIResources}
+	described, err := (&resolver.ClientDiscoveryResolver{Discovery: d}).ResolveSchema(gv.WithKind(kind))
+	if errors.Is(err, resolver.ErrSchemaNotFound) {
+		return b, nil
 	}
-	doc, err := d.RESTClient().Get().AbsPath("/"+strings.Join(path, "/")).SetHeader("Accept",
-		"application/json").Do(ctx).Raw()
-	if err != nil {
-		return projection.BuiltIn{}, errors.Wrapf(err, "cannot read OpenAPI of %s", gv)
+	if err == nil {
+		b.Schema, err = json.Marshal(described)
 	}
-	return projection.BuiltIn{Version: gv.Version, Resources: list.APIResources, Document: doc}, nil
+	return b, errors.Wrapf(err, "cannot read OpenAPI of %s", gv)
 }
 
 // findRelated returns the APIs of related resources on both sides, by their identifiers.
 func findRelated(ctx context.Context, p *pass) (map[string]objectsync.Pair, error) {
 	related, m := p.resource.Spec.Related, p.memory
-	if m.related == nil || m.relatedAs != p.resource.GetGeneration() {
+	if m.relatedAs != p.resource.GetGeneration() {
 		m.related, m.relatedAs = map[apiAt]objectsync.Resource{}, p.resource.GetGeneration()
 	}
 	out := map[string]objectsync.Pair{}

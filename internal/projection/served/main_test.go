@@ -3,14 +3,15 @@
 package served_test
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -59,10 +60,6 @@ func builtIn(t *testing.T, gk schema.GroupKind, versions ...string) *apiextensio
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := d.OpenAPIV3().Paths()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var in []projection.BuiltIn
 	for _, v := range versions {
 		gv := schema.GroupVersion{Group: gk.Group, Version: v}
@@ -70,15 +67,15 @@ func builtIn(t *testing.T, gk schema.GroupKind, versions ...string) *apiextensio
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := "apis/" + gv.String()
-		if gk.Group == "" {
-			path = "api/" + v
-		}
-		document, err := paths[path].Schema(runtime.ContentTypeJSON)
+		described, err := (&resolver.ClientDiscoveryResolver{Discovery: d}).ResolveSchema(gv.WithKind(gk.Kind))
 		if err != nil {
 			t.Fatal(err)
 		}
-		in = append(in, projection.BuiltIn{Version: v, Resources: list.APIResources, Document: document})
+		content, err := json.Marshal(described)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, projection.BuiltIn{Version: v, Resources: list.APIResources, Schema: content})
 	}
 	crd, err := projection.FromOpenAPI(gk, versions[0], in...)
 	if err != nil {
