@@ -8,12 +8,9 @@ import (
 
 	"github.com/pkg/errors"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -64,9 +61,7 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	if err := p.nameVersions(projected); err != nil {
 		return nil, err
 	}
-	if err := p.nameType(projected); err != nil {
-		return nil, err
-	}
+	p.nameType(projected)
 	p.PlatformFields = PlatformFields(crd, projected.CrossplaneFields...)
 	p.hidePlatformFields()
 	if err := p.sanitize(); err != nil {
@@ -105,11 +100,8 @@ func bare(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.Custom
 	return out
 }
 
-// undotted are the groups without a dot that kcp serves.
-var undotted = []string{"", "apps", "batch", "extensions", "policy", "autoscaling"}
-
 // nameType gives the type the group, names and scope it has in kcp.
-func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) error {
+func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) {
 	s := &p.CRD.Spec
 	if to.Group != "" {
 		s.Group = to.Group
@@ -133,22 +125,6 @@ func (p *Projection) nameType(to *publishedv1alpha1.ResourceProjection) error {
 		n.Categories = slices.Clone(to.Categories)
 	}
 	p.CRD.SetName(n.Plural + "." + s.Group)
-	return checkNames(s.Group, n)
-}
-
-// checkNames says which name kcp would refuse.
-func checkNames(group string, n *apiextensionsv1.CustomResourceDefinitionNames) error {
-	if !slices.Contains(undotted, group) && !strings.Contains(group, ".") {
-		return failf(InvalidName, "kcp does not allow group %s without a dot: set projection.group", group)
-	}
-	if problems := utilvalidation.IsDNS1123Subdomain(group); group != "" && len(problems) > 0 {
-		return failf(InvalidName, "group %s: %s", group, strings.Join(problems, ", "))
-	}
-	names := apiextensions.CustomResourceDefinitionNames(*n)
-	if problems := validation.ValidateCustomResourceDefinitionNames(&names, nil); len(problems) > 0 {
-		return failf(InvalidName, "%s", problems.ToAggregate())
-	}
-	return nil
 }
 
 // A Reason says in one word why an API cannot be published.
@@ -159,8 +135,6 @@ const (
 	NotServed Reason = "NotServed"
 	// InvalidVersion means that the choice or the names of versions cannot be.
 	InvalidVersion Reason = "InvalidVersion"
-	// InvalidName means that kcp serves no API of such a name.
-	InvalidName Reason = "InvalidProjectedName"
 	// InvalidSchema means that kcp would refuse the schema, and that it cannot be repaired.
 	InvalidSchema Reason = "InvalidSchema"
 )
