@@ -21,16 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
 // groupOfPackages is the API group of Crossplane's package manager.
 const groupOfPackages = "pkg.crossplane.io"
-
-// conversionStrategy is the field that says how versions of a kind are converted.
-var conversionStrategy = fieldpath.MakePathOrDie("spec", "conversion", "strategy")
 
 // judgeDefinition adds what becomes of a CustomResourceDefinition that ours is put in the place of.
 func judgeDefinition(t *tally, is, ours *apiextensionsv1.CustomResourceDefinition) {
@@ -60,18 +56,9 @@ func judgeConversion(t *tally, is *apiextensionsv1.CustomResourceDefinition) {
 			is.GetName())
 		return
 	}
-	managers := managersOf(is.GetManagedFields(), conversionStrategy)
-	if slices.Equal(managers, []string{"kubectl (Apply)"}) {
-		t.add(differs(what,
-			"the versions of this provider need no webhook, and kubectl apply --server-side takes the field back, which it "+
-				"has set"),
-			is.GetName())
-		return
-	}
 	t.add(refused(what,
 		"the versions of this provider need no webhook, but a server-side apply of the new definition does not remove the "+
-			"field of its manager: "+
-			strings.Join(managers, ", "),
+			"field of another manager",
 		"when provider-kubernetes is stopped: kubectl patch crd "+is.GetName()+
 			` --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`), is.GetName())
 }
@@ -81,23 +68,6 @@ func byPackage(owners []metav1.OwnerReference) bool {
 		group, _, _ := strings.Cut(o.APIVersion, "/")
 		return group == groupOfPackages
 	})
-}
-
-// managersOf returns the managers of a field and how each has written it, sorted. A manager whose fields cannot be read
-// counts as one.
-func managersOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) []string {
-	var managers []string
-	for _, e := range entries {
-		all := fieldpath.NewSet()
-		if e.Subresource != "" || e.FieldsV1 == nil {
-			continue
-		}
-		if err := all.FromJSON(e.FieldsV1.GetRawReader()); err != nil || all.Has(path) {
-			managers = append(managers, e.Manager+" ("+string(e.Operation)+")")
-		}
-	}
-	slices.Sort(managers)
-	return slices.Compact(managers)
 }
 
 // judgeStoredVersions adds what becomes of objects that may be stored in another version than ours are.
