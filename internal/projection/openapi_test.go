@@ -73,8 +73,8 @@ func TestFromOpenAPIVersions(t *testing.T) {
 		"The preferred version stores.": {
 			versions: []BuiltIn{v1, v1beta1}, want: []string{"v1beta1", "v1", "v1beta1"},
 		},
-		"A type must be described.":       {versions: []BuiltIn{undescribed}, fails: NotServed},
-		"A type must be served.":          {kind: "Other", versions: []BuiltIn{v1}, fails: NotServed},
+		"A type must be described.":     {versions: []BuiltIn{undescribed}, fails: NotServed},
+		"A type must be served.":        {kind: "Other", versions: []BuiltIn{v1}, fails: NotServed},
 		"A schema may become readable.": {versions: []BuiltIn{unread}},
 	} {
 		kind := schema.GroupKind{Group: "example.com", Kind: cmp.Or(tc.kind, "Thing")}
