@@ -6,6 +6,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -24,7 +25,8 @@ type published struct {
 	definition      *apiextensionsv1.CustomResourceDefinition // of the API, nil if there is none, or none is known
 	definitionKnown bool
 
-	preview publishedresource.Preview
+	agent  string // the owner, empty if it is not known
+	schema string // the name of the APIResourceSchema, empty if it is not known
 }
 
 // api returns the kind that is published.
@@ -34,28 +36,28 @@ func (o *published) api() schema.GroupKind {
 
 // judge adds what becomes of a PublishedResource.
 func (o *published) judge(t *tally) {
-	var connection *commonv1.KCPConnection
+	errs := []error{publishedresource.Compile(&o.PublishedResource), nil, nil}
 	if o.config != nil {
-		connection = &commonv1.KCPConnection{}
-		if o.config.KCP != nil {
-			connection = o.config.KCP
-		}
+		o.agent, errs[1] = publishedresource.AgentName(&o.PublishedResource, o.config.KCP)
 	}
-	o.preview = publishedresource.PreviewOf(&o.PublishedResource, connection, o.definition)
+	if o.definition != nil {
+		o.schema, errs[2] = publishedresource.SchemaName(&o.PublishedResource, o.definition)
+	}
 	if !o.fits {
 		return // It has been said.
 	}
 	before := t.total
-	for _, err := range o.preview.Errs {
-		t.add(refused(whatPublished+" that is refused", err.Error(), "change it: "+rejectedSpecs),
-			o.GetName())
+	if wrong := kerrors.Flatten(kerrors.NewAggregate(errs)); wrong != nil {
+		for _, err := range wrong.Errors() {
+			t.add(refused(whatPublished+" that is refused", err.Error(), "change it: "+rejectedSpecs), o.GetName())
+		}
 	}
 	if o.definition == nil && o.definitionKnown {
 		t.add(refused(whatPublished+" of an API that the service cluster does not have", "nothing can be published",
 			"install the API, or delete the PublishedResource"), o.GetName())
 	}
 	o.judgeRelated(t)
-	if was, is := o.Status.ResourceSchemaName, o.preview.Schema; was != "" && is != "" && was != is {
+	if was, is := o.Status.ResourceSchemaName, o.schema; was != "" && is != "" && was != is {
 		t.add(differs(whatPublished+" with another APIResourceSchema",
 			"a new one is created next to that of the agent: docs/reference/publishedresource.md, Schemas"), o.GetName())
 	}
@@ -114,8 +116,8 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 	if slice := value("--apiexportendpointslice-ref"); owner == "" && slice != "" {
 		owner = slice + "-syncagent"
 	}
-	known := slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent != "" })
-	if owner != "" && known && !slices.ContainsFunc(of, func(o *published) bool { return o.preview.Agent == owner }) {
+	known := slices.ContainsFunc(of, func(o *published) bool { return o.agent != "" })
+	if owner != "" && known && !slices.ContainsFunc(of, func(o *published) bool { return o.agent == owner }) {
 		add("--agent-name", "no PublishedResource would have "+owner+" as its owner, as those of the agent have",
 			"change the ClusterProviderConfig: "+guideOfAgent+configFields(agent))
 	}

@@ -242,41 +242,17 @@ func Compile(o *v1alpha1.PublishedResource) kerrors.Aggregate {
 	return kerrors.Flatten(kerrors.NewAggregate([]error{claims, texts}))
 }
 
-// A Preview is what would be published and synced by a PublishedResource.
-type Preview struct {
-	// Agent is the name of the owner, empty if nothing names an APIExport.
-	Agent string
-	// Schema is the name of the APIResourceSchema, empty if the definition of the API is not known or of no use.
-	Schema string
-	// Errs are why it would not be.
-	Errs []error
+// AgentName returns the owner of what a PublishedResource publishes, as its spec and its ProviderConfig say.
+func AgentName(o *v1alpha1.PublishedResource, config *commonv1.KCPConnection) (string, error) {
+	p, err := planOf(&o.Spec, config)
+	return p.agent, err
 }
 
-// PreviewOf returns what would be published and synced by a PublishedResource with all defaults, as far as its spec,
-// its ProviderConfig and the definition of its API say. Each of the last two may be nil if it is not known.
-func PreviewOf(o *v1alpha1.PublishedResource, config *commonv1.KCPConnection,
-	definition *apiextensionsv1.CustomResourceDefinition,
-) Preview {
-	p := Preview{}
-	note := func(err error) {
-		if err != nil {
-			p.Errs = append(p.Errs, err)
-		}
+// SchemaName returns the name of the APIResourceSchema that a PublishedResource makes of a definition of its API.
+func SchemaName(o *v1alpha1.PublishedResource, d *apiextensionsv1.CustomResourceDefinition) (string, error) {
+	p, err := project(o, source{definition: d})
+	if err != nil {
+		return "", err
 	}
-	if config != nil {
-		is, err := planOf(&o.Spec, config)
-		note(err)
-		p.Agent = is.agent
-	}
-	if definition != nil {
-		full, err := project(o, source{definition: definition})
-		if err == nil {
-			p.Schema, err = full.SchemaName()
-		}
-		note(err)
-	}
-	if all := Compile(o); all != nil {
-		p.Errs = append(p.Errs, all.Errors()...)
-	}
-	return p
+	return p.SchemaName()
 }
