@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -108,25 +109,16 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 // another controller, or none.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	if err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
-		client.MatchingFields{indexController: string(p.app.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
+	err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()), client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
-	held := make(map[string]*resource, len(list.Items))
+	p.held = map[string]*resource{}
 	for i := range list.Items {
-		held[list.Items[i].GetName()] = &list.Items[i]
-	}
-	for _, t := range p.app.Spec.ResourceTemplates {
-		named := &resource{}
-		err := r.Local.Get(ctx, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}, named)
-		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", t.Metadata.Name)
-		}
-		if err == nil {
-			held[t.Metadata.Name] = named
+		if held := &list.Items[i]; metav1.IsControlledBy(held, p.app) || makes(p.app, held) {
+			p.held[held.GetName()] = held
 		}
 	}
-	p.held = held
 	return nil
 }
 

@@ -66,15 +66,17 @@ func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource
 
 // renderResources keeps the resource of each template. One that fails does not keep the others back.
 func (r *Reconciler) renderResources(ctx context.Context, p *pass) error {
+	var errs []error
 	for _, t := range p.app.Spec.ResourceTemplates {
 		name := t.Metadata.Name
 		held, err := r.renderResource(ctx, p, t)
 		if err != nil {
 			p.failed[name] = errors.Wrapf(err, "cannot render KubernetesApplicationResource %q", name)
+			errs = append(errs, p.failed[name])
 		}
 		p.held[name] = held
 	}
-	return p.failed.aggregate()
+	return kerrors.NewAggregate(errs)
 }
 
 // renderResource keeps the resource of a template, and returns it as it is then, nil if there is none that counts.

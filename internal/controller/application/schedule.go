@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
@@ -201,23 +200,15 @@ func applicationOf(owner types.NamespacedName) types.NamespacedName {
 	return owner
 }
 
-// waiting wakes all applications that wait for a cluster.
-func (r *Reconciler) waiting() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, pc client.Object) []reconcile.Request {
-		return r.requests(ctx, pc.GetNamespace(), func(app *application) bool { return app.Spec.ClusterRef == nil })
-	})
-}
-
-// requests returns those for the applications of a namespace, or of all for an empty one, that are to be woken.
-func (r *Reconciler) requests(ctx context.Context, namespace string, wake func(*application) bool) []reconcile.Request {
+// waiting wakes all applications that wait for a cluster and may use a ProviderConfig.
+func (r *Reconciler) waiting(ctx context.Context, pc client.Object) (found []reconcile.Request) {
 	apps := &workloadv1alpha1.KubernetesApplicationList{}
-	if err := r.Local.List(ctx, apps, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Local.List(ctx, apps, client.InNamespace(pc.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
 		return nil // The cache is not there yet, and will bring all applications.
 	}
-	var found []reconcile.Request
 	for i := range apps.Items {
-		if wake(&apps.Items[i]) {
-			found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
+		if app := &apps.Items[i]; app.Spec.ClusterRef == nil {
+			found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(app)})
 		}
 	}
 	return found

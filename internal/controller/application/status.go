@@ -8,7 +8,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -24,15 +23,6 @@ const messageBytes = 1024
 
 // failures are errors by the names of templates.
 type failures map[string]error
-
-// aggregate returns the errors in the order of the names, nil if there are none.
-func (f failures) aggregate() error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(f)) {
-		errs = append(errs, f[name])
-	}
-	return kerrors.NewAggregate(errs)
-}
 
 // A tally counts the resources of an application's templates.
 type tally struct {

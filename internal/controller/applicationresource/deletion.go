@@ -114,11 +114,6 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
 		return nil
 	}
-	if p.early {
-		r.early.Finished(p.owner.NamespacedName)
-		r.forget(p.owner.NamespacedName)
-		return nil
-	}
 	err := managedadapter.RemoveFinalizer(ctx, r.Local, p.resource, workloadv1alpha1.FinalizerResource)
 	if err != nil {
 		return targetresource.OfControlPlane(err)

@@ -12,14 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -36,7 +33,6 @@ type Reconciler struct {
 	targetresource.Base[*resource]
 
 	drift targetresource.Drift
-	early *deletedearly.Objects[*resource]
 }
 
 type resource = workloadv1alpha1.KubernetesApplicationResource
@@ -54,7 +50,6 @@ type pass struct {
 	missing  []string                   // names of Secrets that do not exist
 	left     error                      // why what is on the cluster is left there
 	retry    time.Duration              // when to look again, if earlier than the next poll
-	early    bool                       // it is gone already, in spite of its finalizer
 	done     bool                       // it is as good as gone
 
 	unlabelled bool // the resource, or the copy of a Secret, does not keep our label
@@ -64,16 +59,11 @@ type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one KubernetesApplicationResource.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	if o, early := r.early.Get(req.NamespacedName); early {
-		return r.pass(ctx, o)
-	}
 	return r.Begin(ctx, req.NamespacedName, r.forget, r.pass)
 }
 
 func (r *Reconciler) pass(ctx context.Context, o *resource) (res reconcile.Result, rerr error) {
-	n := client.ObjectKeyFromObject(o)
-	p := &pass{resource: o, before: o.DeepCopy(), owner: r.Owner(n)}
-	_, p.early = r.early.Get(n)
+	p := &pass{resource: o, before: o.DeepCopy(), owner: r.Owner(client.ObjectKeyFromObject(o))}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	switch {
 	case meta.WasDeleted(o):
@@ -140,9 +130,6 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if targetresource.IsSuppressed(err) {
 		return reconcile.Result{RequeueAfter: r.Poll.Waiting()}, nil
 	}
-	if p.early {
-		return reconcile.Result{RequeueAfter: deletePoll}, nil // It has no status, and another one may have its name.
-	}
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err
 	}
@@ -169,11 +156,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	base, b := targetresource.NewBase(mgr, o, scope.ApplicationResources(mgr.GetClient()), "workload")
-	r := &Reconciler{
-		Base: base, early: deletedearly.NewObjects[*resource](workloadv1alpha1.FinalizerResource),
-	}
-	b = b.Watches(&resource{}, r.early.Handler(),
-		builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
-		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
+	r := &Reconciler{Base: base}
+	b = b.WatchesRawSource(handlers.Targets(o.Registry, r.Controller, 0))
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", r.Controller)
 }
