@@ -1,8 +1,6 @@
-// Package v1alpha1 holds the cluster-scoped Object in its first version, which is served for
-// compatibility and deprecated.
-//
-// Its schema is that of v1alpha2, and spec.providerRef, which has no effect; the controller reads and writes v1alpha2
-// only. It has no selectable fields: servers refuse those that are the same in versions with different schemas.
+// Package v1alpha1 holds the cluster-scoped Object in its deprecated version: the schema of v1alpha2 and
+// spec.providerRef, which has no effect. It has no selectable fields, as servers refuse equal ones in different
+// schemas.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubernetes.crossplane.io
