@@ -88,7 +88,6 @@ func run(ctx context.Context, f *flags) error {
 		if err != nil {
 			return err
 		}
-		defer l.Close() //nolint:errcheck // Nothing is left to be sent.
 		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
 	}
 	if err := controller.Setup(mgr, o, log); err != nil {

@@ -1,7 +1,6 @@
 package changelog
 
 import (
-	"io"
 	"time"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
@@ -16,20 +15,13 @@ import (
 // sendTimeout is how long one change may take to be logged.
 const sendTimeout = 2 * time.Second
 
-// A Logger logs changes to a change log service. Its methods may be called concurrently.
-type Logger struct {
-	managed.ChangeLogger
-	io.Closer
-}
-
-// Dial returns a Logger to the service that listens, now or later, on a unix socket. Close ends it.
-func Dial(socket string) (Logger, error) {
+// Dial returns a logger to the service that listens, now or later, on a unix socket.
+func Dial(socket string) (managed.ChangeLogger, error) {
 	// Anyone who can open the socket can log: the containers of a pod share it.
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return Logger{}, errors.Wrapf(err, "cannot use change log socket %s", socket)
+		return nil, errors.Wrapf(err, "cannot use change log socket %s", socket)
 	}
-	next := managed.NewGRPCChangeLogger(changelogs.NewChangeLogServiceClient(conn),
-		managed.WithProviderVersion("provider-kcp:"+version.Version), managed.WithSendTimeout(sendTimeout))
-	return Logger{next, conn}, nil
+	return managed.NewGRPCChangeLogger(changelogs.NewChangeLogServiceClient(conn),
+		managed.WithProviderVersion("provider-kcp:"+version.Version), managed.WithSendTimeout(sendTimeout)), nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -14,17 +15,12 @@ import (
 	service "github.com/crossplane-contrib/provider-kcp/internal/test/changelogs"
 )
 
-func dial(t *testing.T, socket string) changelog.Logger {
+func dial(t *testing.T, socket string) managed.ChangeLogger {
 	t.Helper()
 	l, err := changelog.Dial(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return l
 }
 
