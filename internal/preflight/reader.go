@@ -26,12 +26,8 @@ import (
 var (
 	definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	packages    = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1", Resource: "providers"}
-	runtimes    = schema.GroupVersionResource{
-		Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "deploymentruntimeconfigs",
-	}
-	locks   = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "locks"}
-	secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+	locks       = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "locks"}
+	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
 )
 
 // pageSize is how many objects are read at a time. A CustomResourceDefinition may have a megabyte.
