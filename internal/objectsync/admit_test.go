@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -216,7 +217,7 @@ func TestPasses(t *testing.T) {
 		"AnotherByName": {reason: "It has another.", filter: `"prod"`, in: "dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := newFilter(&v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(tc.filter)}})
+			f, err := newFilter(&v1alpha1.ResourceFilter{Namespace: &apiextensionsv1.JSON{Raw: []byte(tc.filter)}})
 			if err != nil {
 				t.Fatal(err)
 			}

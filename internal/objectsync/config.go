@@ -121,7 +121,7 @@ func newFilter(f *v1alpha1.ResourceFilter) (filter, error) {
 	if f == nil {
 		return filter{}, nil
 	}
-	n, err := f.Namespace.Parse()
+	n, err := f.Namespaces()
 	if err != nil {
 		return filter{}, errors.Wrap(err, "spec.filter.namespace")
 	}

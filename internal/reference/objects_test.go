@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -35,7 +36,7 @@ func (i indexer) IndexField(_ context.Context, o client.Object, field string, f 
 func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []string) {
 	t.Helper()
 	s := runtime.NewScheme()
-	if err := mobjectv1alpha1.AddToScheme(s); err != nil {
+	if err := apis.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
 	var woken []string

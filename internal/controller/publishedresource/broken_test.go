@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -29,7 +30,7 @@ var brokenSpecs = map[string]func(*v1alpha1.PublishedResourceSpec){
 		s.Related[1].Object = byField("spec.keyName|@reverse")
 	},
 	"spec.filter.namespace": func(s *v1alpha1.PublishedResourceSpec) {
-		s.Filter = &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`7`)}}
+		s.Filter = &v1alpha1.ResourceFilter{Namespace: &apiextensionsv1.JSON{Raw: []byte(`7`)}}
 	},
 }
 

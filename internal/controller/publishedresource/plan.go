@@ -104,7 +104,7 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 	add(schema.GroupResource{Resource: "events"}, "", verbsTell)
 	namespaces := len(spec.Related) > 0
 	if spec.Filter != nil {
-		selection, _ := spec.Filter.Namespace.Parse() // Compile returns the error.
+		selection, _ := spec.Filter.Namespaces() // Compile returns the error.
 		namespaces = namespaces || selection.Labels != nil
 	}
 	if namespaces {

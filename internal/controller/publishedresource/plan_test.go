@@ -97,7 +97,7 @@ func TestClaimsOf(t *testing.T) {
 	other := thing
 	other.IdentityHash = "def"
 	inNamespaces := func(filter string) *v1alpha1.ResourceFilter {
-		return &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(filter)}}
+		return &v1alpha1.ResourceFilter{Namespace: &apiextensionsv1.JSON{Raw: []byte(filter)}}
 	}
 	for name, tc := range map[string]struct {
 		reason string

@@ -9,6 +9,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,7 +134,7 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Filter = &v1alpha1.ResourceFilter{
-			Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
+			Namespace: &apiextensionsv1.JSON{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
 		}
 	})
 	in, other := s.tenant(t), s.tenant(t)

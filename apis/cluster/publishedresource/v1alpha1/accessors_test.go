@@ -46,7 +46,7 @@ func TestNamespaceFilter(t *testing.T) {
 			if err := json.Unmarshal([]byte(`{"namespace":`+tc.json+`}`), f); err != nil {
 				t.Fatalf("any JSON can be read: %v", err)
 			}
-			s, err := f.Namespace.Parse()
+			s, err := f.Namespaces()
 			if (err != nil) != tc.want.err {
 				t.Fatalf("%s\nwant error %t, got %v", tc.reason, tc.want.err, err)
 			}

@@ -7,7 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -19,5 +19,5 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 func prepared(t *testing.T) client.Client {
 	t.Helper()
 	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-	return server.Client(t, publishedv1alpha1.AddToScheme)
+	return server.Client(t, apis.AddToScheme)
 }

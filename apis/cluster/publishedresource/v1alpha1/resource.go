@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -45,7 +46,7 @@ type ResourceFilter struct {
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
-	Namespace *NamespaceFilter `json:"namespace,omitempty"`
+	Namespace *apiextensionsv1.JSON `json:"namespace,omitempty"`
 
 	// resource selects objects by their own labels.
 	// +optional
@@ -203,14 +204,7 @@ type CrossplaneField string
 // CrossplaneFieldsAll stands for all of them, those of the status included.
 const CrossplaneFieldsAll CrossplaneField = "*"
 
-// NamespaceFilter selects namespaces by name or by labels. Any JSON decodes into it; Parse says whether it is one
-// of the two.
-type NamespaceFilter struct {
-	// Raw is the JSON as it was written: a text or an object.
-	Raw []byte `json:"-"`
-}
-
-// A NamespaceSelection is a NamespaceFilter that has been read. Only one of its fields is set.
+// A NamespaceSelection is what a ResourceFilter says of namespaces. Only one of its fields is set.
 //
 // +kubebuilder:object:generate=false
 type NamespaceSelection struct {
@@ -220,36 +214,22 @@ type NamespaceSelection struct {
 	Labels labels.Selector
 }
 
-// MarshalJSON returns the JSON as it was written.
-func (f NamespaceFilter) MarshalJSON() ([]byte, error) {
-	if len(f.Raw) == 0 {
-		return []byte("null"), nil
-	}
-	return f.Raw, nil
-}
-
-// UnmarshalJSON keeps the JSON. It never fails, so that one wrong filter does not stop the reading of all
-// PublishedResources.
-func (f *NamespaceFilter) UnmarshalJSON(b []byte) error {
-	f.Raw = bytes.Clone(b)
-	return nil
-}
-
-// Parse reads the filter. It fails if it is neither the name of a namespace nor a label selector. A nil filter selects
-// by no name and no labels, which is every namespace.
-func (f *NamespaceFilter) Parse() (NamespaceSelection, error) {
-	if f == nil || len(f.Raw) == 0 || string(f.Raw) == "null" {
+// Namespaces reads the filter of namespaces. It fails if that is neither the name of a namespace nor a label selector.
+// No filter selects by no name and no labels, which is every namespace.
+func (f *ResourceFilter) Namespaces() (NamespaceSelection, error) {
+	if f.Namespace == nil || len(f.Namespace.Raw) == 0 {
 		return NamespaceSelection{}, nil
 	}
+	raw := f.Namespace.Raw
 	var name string
-	if json.Unmarshal(f.Raw, &name) == nil {
+	if json.Unmarshal(raw, &name) == nil {
 		if name == "" {
-			return NamespaceSelection{}, fmt.Errorf("%s is not the name of a namespace", f.Raw)
+			return NamespaceSelection{}, fmt.Errorf("%s is not the name of a namespace", raw)
 		}
 		return NamespaceSelection{Name: name}, nil
 	}
 	selector := &metav1.LabelSelector{}
-	d := json.NewDecoder(bytes.NewReader(f.Raw))
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(selector); err != nil {
 		return NamespaceSelection{}, fmt.Errorf("it is neither a name nor a label selector: %w", err)

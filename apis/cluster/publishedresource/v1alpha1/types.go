@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -15,13 +14,6 @@ var (
 	// PublishedResourceGroupVersionKind is the kind PublishedResource.
 	PublishedResourceGroupVersionKind = GroupVersion.WithKind("PublishedResource")
 )
-
-// AddToScheme registers the kinds of this package.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &PublishedResource{}, &PublishedResourceList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
 
 // PublishedResourceSpec decides which API is published, where, and how its objects are synced.
 //

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -15,13 +14,6 @@ var (
 	// ObservedObjectCollectionGroupVersionKind is the kind ObservedObjectCollection in this version.
 	ObservedObjectCollectionGroupVersionKind = GroupVersion.WithKind(commonv1.CollectionKind)
 )
-
-// AddToScheme registers the kinds of this package.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ObservedObjectCollection{}, &ObservedObjectCollectionList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
 
 // ObservedObjectCollectionSpec is the desired state of an ObservedObjectCollection.
 type ObservedObjectCollectionSpec struct {

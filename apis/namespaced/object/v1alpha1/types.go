@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,13 +15,6 @@ var (
 	// ObjectGroupVersionKind is the kind Object in this version.
 	ObjectGroupVersionKind = GroupVersion.WithKind(commonv1.ObjectKind)
 )
-
-// AddToScheme registers the kinds of this package.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Object{}, &ObjectList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
 
 // ObjectSpec is the desired state of an Object.
 type ObjectSpec struct {

@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -21,14 +20,6 @@ var (
 	// ProviderConfigUsageListGroupVersionKind is the kind ProviderConfigUsageList.
 	ProviderConfigUsageListGroupVersionKind = GroupVersion.WithKind("ProviderConfigUsageList")
 )
-
-// AddToScheme registers the kinds of this package.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ProviderConfig{}, &ProviderConfigList{}, &ClusterProviderConfig{},
-		&ClusterProviderConfigList{}, &ProviderConfigUsage{}, &ProviderConfigUsageList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
 
 // A ProviderConfig describes the connection to a cluster or a kcp workspace, and its user, for the resources of its
 // namespace.

@@ -2,8 +2,6 @@ package v1alpha1
 
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -15,14 +13,6 @@ var (
 	// ResourceGroupVersionKind is the kind KubernetesApplicationResource.
 	ResourceGroupVersionKind = GroupVersion.WithKind("KubernetesApplicationResource")
 )
-
-// AddToScheme registers the kinds of this package.
-func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &KubernetesApplication{}, &KubernetesApplicationList{},
-		&KubernetesApplicationResource{}, &KubernetesApplicationResourceList{})
-	metav1.AddToGroupVersion(s, GroupVersion)
-	return nil
-}
 
 // Names that other software relies on.
 const (
