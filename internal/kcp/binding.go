@@ -3,7 +3,6 @@ package kcp
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -11,7 +10,6 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -214,16 +212,4 @@ func Endpoints(slice *unstructured.Unstructured) []string {
 func IdentityHash(export *unstructured.Unstructured) string {
 	hash, _, _ := unstructured.NestedString(export.Object, "status", "identityHash")
 	return hash
-}
-
-// ExplainList adds to an error of a list of all workspaces of an endpoint how the object is found of which kcp itself
-// cannot answer the list: one of nearly 10,000 levels. Without a URL it adds nothing.
-func ExplainList(err error, url string, r schema.GroupResource) error {
-	var status apierrors.APIStatus
-	if url == "" || !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
-		return err
-	}
-	return errors.Wrapf(err, "kcp cannot list %s: look for an object with too many nested fields, in the workspace for "+
-		"which "+
-		"\"kubectl --server=%s/clusters/WORKSPACE get %s -A -o name\" also fails, and delete the object", r, url, r)
 }

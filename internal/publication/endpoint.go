@@ -14,7 +14,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -222,16 +221,13 @@ func (s *streams) renew() {
 // denied returns why a stream does not show what its server has, nil if all do.
 func (s *streams) denied() (first error) {
 	s.mu.Lock()
-	all := map[*informer.Table]string{s.copies: "", s.states: ""} // URLs of endpoints
-	for k, t := range s.related {
-		all[t] = k.cluster
-	}
-	for url, e := range s.endpoints {
-		all[e.objects] = url
+	all := append(slices.Collect(maps.Values(s.related)), s.copies, s.states)
+	for _, e := range s.endpoints {
+		all = append(all, e.objects)
 	}
 	s.mu.Unlock()
-	for t, url := range all {
-		err := kcp.ExplainList(t.Ready(), url, t.Resource())
+	for _, t := range all {
+		err := t.Ready()
 		if err != nil && (first == nil || err.Error() < first.Error()) {
 			first = err
 		}

@@ -72,7 +72,7 @@ func TestLost(t *testing.T) {
 }
 
 // TestFailingList shows that objects that are known are synced while kcp cannot answer the list of all workspaces, as
-// one of them has an object that nests too deeply, that nothing is said of others, and that it is told how to find it.
+// one of them has an object that nests too deeply, that nothing is said of others, and that the resource is named.
 func TestFailingList(t *testing.T) {
 	var fails atomic.Bool
 	s := &server{objects: []any{webIn("c", "1")}, events: make(chan any)}
@@ -103,7 +103,7 @@ func TestFailingList(t *testing.T) {
 	if _, err := p.worker.newPass(t.Context(), in("c", "other")).load(); !informer.IsFailing(err) {
 		t.Errorf("want nothing known of others, got %v", err)
 	}
-	if err := p.denial(); err == nil || !strings.Contains(err.Error(), "/clusters/WORKSPACE get things.ws.example.com") {
-		t.Errorf("want it told how the object is found, got %v", err)
+	if err := p.denial(); err == nil || !strings.Contains(err.Error(), "failed to list ws.example.com/v1, Resource=things") {
+		t.Errorf("want the resource named, got %v", err)
 	}
 }

@@ -162,7 +162,6 @@ func (e *endpoint) list(ctx context.Context, r schema.GroupVersionResource) ([]*
 	purpose := informer.Purpose(r.GroupResource().String())
 	list, err := e.Cluster.Watches().List(ctx, e.owner, purpose, i)
 	e.Cluster.Watches().Done(e.owner, purpose)
-	err = kcp.ExplainList(err, e.URL, r.GroupResource())
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
 

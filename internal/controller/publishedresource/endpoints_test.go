@@ -99,7 +99,7 @@ func TestEndpointWithoutAPI(t *testing.T) {
 
 // TestSyncFailingList shows that a workspace which is known to be bound, and its objects that are known, are synced
 // while kcp answers lists of all workspaces with 500, as for an object of nearly 10,000 levels; that the
-// PublishedResource says how that is found; and that all goes on when it is gone, also what was deleted meanwhile.
+// PublishedResource says so; and that all goes on when it is gone, also what was deleted meanwhile.
 func TestSyncFailingList(t *testing.T) {
 	t.Parallel()
 	var fails atomic.Bool
@@ -129,8 +129,8 @@ func TestSyncFailingList(t *testing.T) {
 	copied := s.copyOf(t, in)
 	fails.Store(true)
 	cut()
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), "get apibindings.apis.kcp.io")
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced), "get certs."+s.group)
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), "max depth")
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced), "max depth")
 	s.issue(t, copied, "a")
 	awaitIssued(t, in, s.cert("web"), "a")
 	kube.Delete(t, in, s.cert("web"))

@@ -281,7 +281,7 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 	}
 	export, err := u.writer.Write(ctx, w.place(), change)
 	if err != nil {
-		return explainClaims(err, o, w)
+		return err
 	}
 	p.memory.published = time.Now()
 	was := w.schemaOf(p.wanted.resource)
@@ -291,22 +291,6 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 			"APIExport "+w.plan.export+" offers "+p.wanted.resource.String()+" by schema "+p.wanted.schema))
 	}
 	return nil
-}
-
-// explainClaims adds to a refusal by kcp which related resources lack an identity, if that is why.
-func explainClaims(err error, o *v1alpha1.PublishedResource, w *workspace) error {
-	if !kcp.LacksIdentity(err) {
-		return err
-	}
-	for i := range o.Spec.Related {
-		r := &o.Spec.Related[i]
-		at := relatedAt(v1alpha1.OriginKCP, r).GroupResource()
-		if r.IdentityHash == "" && at.Group != "" && !w.offers(at) {
-			err = errors.Wrapf(err, "related resource %q needs identityHash, which is status.identityHash of the "+
-				"APIExport that offers %s", r.Name(), at)
-		}
-	}
-	return err
 }
 
 // siblings returns the other PublishedResources that are known to publish to the same APIExport. The objects are shared

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
@@ -173,12 +174,9 @@ func claimsCondition(v *consumerView) xpv2.Condition {
 			open = append(open, "workspace "+c.Name()+" cannot use the API: "+c.Problem)
 		}
 	}
-	if more := len(open) - namedMost; more > 0 {
-		open = append(open[:namedMost], fmt.Sprintf("and %d more", more))
-	}
 	switch {
 	case len(open) > 0:
-		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
+		return condition(t, v1alpha1.ReasonPending, managedadapter.Some(open, namedMost, "; "))
 	case len(v.failing()) > 0:
 		return undecided(t, v1alpha1.ReasonNotServing, "Cannot read the APIBindings of an endpoint: see condition "+
 			"EndpointsReady")

@@ -23,7 +23,7 @@ func TestUnservedRelated(t *testing.T) {
 	}}
 	kube.Create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonIdentityHashMissing),
-		`related resource "boat" needs identityHash, which is status.identityHash of the APIExport that offers boats.other`)
+		"identityHash is required")
 	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
@@ -204,10 +204,7 @@ func enumerate(objects map[string]int) string {
 		where = append(where, fmt.Sprintf("%d in %s", n, name))
 	}
 	slices.Sort(where)
-	if more := len(where) - namedMost; more > 0 {
-		where = append(where[:namedMost], fmt.Sprintf("and more in %d other workspaces", more))
-	}
-	return fmt.Sprintf("%d: %s", total, strings.Join(where, ", "))
+	return fmt.Sprintf("%d: %s", total, managedadapter.Some(where, namedMost, ", "))
 }
 
 // storedKind returns an exported resource in the version in which its objects are stored.
