@@ -95,6 +95,10 @@ func (p *pass) judgeWorkloads(ctx context.Context, from string) (*workloads, err
 		p.reader.eachServed(ctx, locks, func(u *unstructured.Unstructured) {
 			failed = cmp.Or(failed, judgeDependents(p.t, from, u))
 		})
+		p.reader.eachServed(ctx, packages, func(u *unstructured.Unstructured) { w.addPackage(from, u) })
+		if len(w.used) > 0 {
+			p.reader.eachServed(ctx, runtimes, func(u *unstructured.Unstructured) { w.judgeAccount(p.t, u) })
+		}
 	}
 	if seen {
 		w.judge(p.t, from)

@@ -26,8 +26,12 @@ import (
 var (
 	definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	locks       = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "locks"}
-	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
+	packages    = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1", Resource: "providers"}
+	runtimes    = schema.GroupVersionResource{
+		Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "deploymentruntimeconfigs",
+	}
+	locks   = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "locks"}
+	secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 )
 
 // pageSize is how many objects are read at a time. A CustomResourceDefinition may have a megabyte.

@@ -29,6 +29,7 @@ type workload struct {
 // workloads are the Deployments of a control plane that matter.
 type workloads struct {
 	former, ours []workload
+	used         []string // names of DeploymentRuntimeConfigs that Providers of the former one name
 }
 
 // addDeployment adds a Deployment if it is one of a former provider, or of ours.
@@ -78,6 +79,15 @@ func arguments(c corev1.Container, namespace string) []string {
 	return args
 }
 
+// addPackage adds the DeploymentRuntimeConfig that a Provider of the former one names.
+func (w *workloads) addPackage(from string, u *unstructured.Unstructured) {
+	of, _, _ := unstructured.NestedString(u.Object, "spec", "package")
+	config, _, _ := unstructured.NestedString(u.Object, "spec", "runtimeConfigRef", "name")
+	if config != "" && strings.HasPrefix(repository(of), from) {
+		w.used = append(w.used, config)
+	}
+}
+
 // judgeDependents adds the packages in Crossplane's Lock that depend on the former provider.
 func judgeDependents(t *tally, from string, u *unstructured.Unstructured) error {
 	lock := pkgv1beta1.Lock{}
@@ -117,6 +127,25 @@ func (w *workloads) judge(t *tally, from string) {
 		t.addCount(verdict{effect: Kept, what: what, why: "this control plane has none: stop the former provider where it " +
 			"runs"}, "", 0)
 	}
+}
+
+// judgeAccount adds that a package would not keep its ServiceAccount, if a DeploymentRuntimeConfig of a former Provider
+// says so.
+func (w *workloads) judgeAccount(t *tally, u *unstructured.Unstructured) {
+	if !slices.Contains(w.used, u.GetName()) {
+		return
+	}
+	for _, at := range [][]string{
+		{"spec", "serviceAccountTemplate", "metadata", "name"},
+		{"spec", "deploymentTemplate", "spec", "template", "spec", "serviceAccountName"},
+	} {
+		if name, _, _ := unstructured.NestedString(u.Object, at...); name != "" {
+			return
+		}
+	}
+	t.add(refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
+		"Crossplane names it after the package, and the bindings of the former name no longer apply",
+		"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"), u.GetName())
 }
 
 // value returns what a flag is set to, empty if it is not.

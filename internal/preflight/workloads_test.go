@@ -124,6 +124,61 @@ spec: {template: {spec: {containers: [{name: agent, image: "ghcr.io/kcp-dev/api-
 	}
 }
 
+func TestJudgeAccount(t *testing.T) {
+	const (
+		config = `
+apiVersion: pkg.crossplane.io/v1beta1
+kind: DeploymentRuntimeConfig
+metadata: {name: peer}
+spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
+  containers: [{name: package-runtime, args: [--debug]}]}}}}}
+`
+		provider = "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, " +
+			"spec: {runtimeConfigRef: {name: peer}}}"
+		former = "{spec: {package: xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1}}"
+	)
+	for name, tc := range map[string]struct {
+		reason   string
+		provider string // laid over one that names the DeploymentRuntimeConfig
+		config   string // laid over the DeploymentRuntimeConfig
+		want     []Finding
+	}{
+		"Account": {
+			reason:   "Without a name for the ServiceAccount the new package has another one.",
+			provider: former,
+			want: []Finding{one("peer", refused("ServiceAccount that the DeploymentRuntimeConfig does not name",
+				"Crossplane names it after the package, and the bindings of the former name no longer apply",
+				"set the current ServiceAccount in it: docs/how-to/migrate-from-provider-kubernetes.md, step 4"))},
+		},
+		"Named": {
+			reason:   "One that is named stays.",
+			provider: former,
+			config:   "spec: {serviceAccountTemplate: {metadata: {name: peer}}}",
+			want:     []Finding{},
+		},
+		"OfPods": {
+			reason:   "One that is named for the pods stays, too.",
+			provider: former,
+			config:   "spec: {deploymentTemplate: {spec: {template: {spec: {serviceAccountName: peer}}}}}",
+			want:     []Finding{},
+		},
+		"OfAnother": {
+			reason:   "That of another Provider is not looked at.",
+			provider: "{spec: {package: xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.0}}",
+			want:     []Finding{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, tally := &workloads{}, newTally()
+			w.addPackage(ProviderKubernetes, read(t, provider, tc.provider))
+			w.judgeAccount(tally, read(t, config, tc.config))
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestJudgeDependents(t *testing.T) {
 	const lock = `
 apiVersion: pkg.crossplane.io/v1beta1

@@ -150,7 +150,9 @@ func (m *migration) prepare(t *testing.T) {
 		ObjectMeta: build.Meta("", looker), Subjects: []rbacv1.Subject{build.User(looker)},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "provider-kcp-preflight"},
 	})
-	want := []string{"package that depends on provider-kubernetes"}
+	want := []string{
+		"ServiceAccount that the DeploymentRuntimeConfig does not name", "package that depends on provider-kubernetes",
+	}
 	if diff := cmp.Diff(want, m.refused(t)); diff != "" {
 		t.Errorf("what preflight refuses: -want, +got:\n%s", diff)
 	}
