@@ -3,7 +3,6 @@ package controller
 
 import (
 	"context"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/pkg/errors"
@@ -56,7 +55,9 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
-		parts = append(parts, configs(mgr, o, c)...)
+		parts = append(parts, part{kinds: configKinds(c), setup: func() error {
+			return errors.Wrap(providerconfig.Setup(mgr, o.Options, c), "cannot set up ProviderConfigs")
+		}})
 	}
 	s := &starter{manager: mgr, log: log, owned: owned, count: func(k schema.GroupVersionKind) error {
 		return managedadapter.AddStateMetrics(mgr, o.Options.Options, k, owned)
@@ -69,27 +70,6 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		collections(mgr, o, scope.NamespacedCollection(local)),
 		workloads(mgr, o),
 	))
-}
-
-// configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
-func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
-	controller := sync.OnceValues(func() (func(scope.User) error, error) {
-		return providerconfig.Setup(mgr, o.Options, c)
-	})
-	parts := []part{{kinds: configKinds(c), setup: func() error {
-		_, err := controller()
-		return errors.Wrap(err, "cannot set up ProviderConfigs")
-	}}}
-	for _, u := range c.Users {
-		parts = append(parts, part{kinds: append(configKinds(c), u.GVK), setup: func() error {
-			follow, err := controller()
-			if err == nil {
-				err = follow(u)
-			}
-			return errors.Wrap(err, "cannot set up users of ProviderConfigs")
-		}})
-	}
-	return parts
 }
 
 // objects are the controllers of Objects of one scope.

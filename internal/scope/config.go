@@ -35,10 +35,7 @@ type Config struct {
 
 // A User is a kind of resources that refer to ProviderConfigs.
 type User struct {
-	// GVK of the kind.
-	GVK schema.GroupVersionKind
-	// New returns an empty resource of the kind, and NewList an empty list.
-	New     func() client.Object
+	// NewList returns an empty list of the kind.
 	NewList func() client.ObjectList
 	// Finalizer is the one that such a resource has as long as it may have something left to do on its target.
 	Finalizer string
@@ -118,8 +115,6 @@ func ClusterScopeConfig() Config {
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
 		Users: []User{{
-			GVK:       objectv1alpha2.ObjectGroupVersionKind,
-			New:       func() client.Object { return &objectv1alpha2.Object{} },
 			NewList:   func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
 			Finalizer: managed.FinalizerName,
 		}},
@@ -151,18 +146,12 @@ func NamespacedScopeConfigs() Configs {
 
 func namespacedUsers() []User {
 	return []User{{
-		GVK:       workloadv1alpha1.ApplicationGroupVersionKind,
-		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplication{} },
 		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationList{} },
 		Finalizer: workloadv1alpha1.FinalizerApplication,
 	}, {
-		GVK:       workloadv1alpha1.ResourceGroupVersionKind,
-		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplicationResource{} },
 		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationResourceList{} },
 		Finalizer: workloadv1alpha1.FinalizerResource,
 	}, {
-		GVK:       mobjectv1alpha1.ObjectGroupVersionKind,
-		New:       func() client.Object { return &mobjectv1alpha1.Object{} },
 		NewList:   func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
 		Finalizer: managed.FinalizerName,
 	}}

@@ -12,11 +12,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -28,15 +24,12 @@ import (
 // nothing keeps them from going first. Of the resources in a namespace that must not use the ProviderConfig only those
 // count that have.
 func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int64, error) {
-	r.mu.Lock()
-	followed := slices.Clone(r.followed)
-	r.mu.Unlock()
 	key, idle := client.ObjectKeyFromObject(pc), map[string]int64{} // by namespace
 	var n int64
-	for _, u := range followed {
+	for _, u := range r.config.Users {
 		list := u.NewList()
-		if err := r.client.List(ctx, list, client.InNamespace(key.Namespace),
-			client.UnsafeDisableDeepCopy); err != nil {
+		err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy)
+		if err != nil && !apimeta.IsNoMatchError(err) { // What is not served refers to nothing.
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
 		_ = apimeta.EachListItem(list, func(item runtime.Object) error { // It never fails.
@@ -73,10 +66,7 @@ func (r *reconciler) admit(ctx context.Context, pc resource.ProviderConfig, name
 }
 
 // hold says on a ProviderConfig for how many users it stays.
-func (r *reconciler) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
-	if err != nil {
-		return err
-	}
+func (r *reconciler) hold(ctx context.Context, pc resource.ProviderConfig, users int64) error {
 	c := providerconfig.Terminating().WithMessage(
 		fmt.Sprintf("%d resources use the ProviderConfig: delete them, or let them use another", users))
 	if pc.GetUsers() == users && pc.GetCondition(c.Type).Equal(c) {
@@ -86,23 +76,4 @@ func (r *reconciler) hold(ctx context.Context, pc resource.ProviderConfig, users
 	pc.SetConditions(c)
 	return errors.Wrap(resource.IgnoreNotFound(r.client.Status().Update(ctx, pc)),
 		"cannot update status of ProviderConfig")
-}
-
-// releasedConfigs enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to
-// others. Those of a moment are gathered.
-func releasedConfigs(c scope.Config) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	release := func(q queue, was client.Object, now ...client.ObjectKey) {
-		for _, key := range c.Refs(was) {
-			if !slices.Contains(now, key) {
-				q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
-			}
-		}
-	}
-	return handler.Funcs{
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			release(q, e.ObjectOld, c.Refs(e.ObjectNew)...)
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { release(q, e.Object) },
-	}
 }

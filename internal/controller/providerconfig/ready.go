@@ -2,7 +2,6 @@ package providerconfig
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -35,9 +34,6 @@ type reconciler struct {
 	config     scope.Config
 	events     event.Recorder
 	next       reconcile.Reconciler
-
-	mu       sync.Mutex
-	followed []scope.User // those that are counted: what is not served yet cannot be asked for, and refers to nothing
 }
 
 // Reconcile connects to the target of a ProviderConfig, reconciles the ProviderConfig unless it is deleted and still in
@@ -52,8 +48,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
 		n, err := r.users(ctx, pc)
-		if err != nil || n > 0 {
-			return reconcile.Result{}, r.hold(ctx, pc, n, err)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if n > 0 {
+			return reconcile.Result{RequeueAfter: countAgain}, r.hold(ctx, pc, n)
 		}
 	}
 	failed := r.connect(ctx, req.NamespacedName, pc)

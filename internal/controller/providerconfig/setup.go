@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -26,11 +25,12 @@ const (
 	gatherNew = 3 * time.Second
 	// gatherGone is how long vanished ones are, for which a deleted ProviderConfig may wait.
 	gatherGone = 500 * time.Millisecond
+	// countAgain is when the users of a deleted ProviderConfig are counted again. Their records wake before.
+	countAgain = 10 * time.Second
 )
 
-// Setup adds the controller of one kind of ProviderConfig to a manager. It returns what makes the controller heed users
-// of a kind, which the control plane must serve. Until then there are none.
-func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow func(scope.User) error, err error) {
+// Setup adds the controller of one kind of ProviderConfig to a manager.
+func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) error {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	r := &reconciler{
 		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c,
@@ -39,7 +39,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow f
 	r.next = providerconfig.NewReconciler(managedadapter.NewManager(mgr), c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(r.events))
-	built, err := ctrl.NewControllerManagedBy(mgr).
+	return errors.Wrapf(ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(inTurns(o)).
 		For(c.New(), builder.WithPredicates(handlers.InSlot(o.Registry, managedadapter.DesiredStateChanged()))).
@@ -48,14 +48,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) (follow f
 			&resource.EnqueueRequestForProviderConfig{Kind: c.Kinds.Config.Kind}, gatherNew, gatherGone)).
 		WatchesRawSource(r.changes()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
-		Build(r)
-	return func(u scope.User) error {
-		r.mu.Lock()
-		r.followed = append(r.followed, u)
-		r.mu.Unlock()
-		return errors.Wrapf(built.Watch(source.Kind(mgr.GetCache(), u.New(), releasedConfigs(c))),
-			"cannot watch %s", u.GVK.Kind)
-	}, errors.Wrapf(err, "cannot set up controller %s", name)
+		Complete(r), "cannot set up controller %s", name)
 }
 
 // inTurns returns the options of a controller in which namespaces take turns. A ProviderConfig without one is alone.
