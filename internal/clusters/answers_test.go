@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // foreign is what a server has that is none of Kubernetes, and that nobody may see.
@@ -87,11 +86,11 @@ func requests() map[string]func(context.Context, *Cluster) error {
 			return c.Resource(configMaps, "n").Delete(ctx, "c", metav1.DeleteOptions{})
 		},
 		"Discovery": func(ctx context.Context, c *Cluster) error {
-			_, err := c.Mapping(ctx, informer.Owner{}, configMaps.GroupVersion().WithKind("ConfigMap"))
+			_, err := c.Mapping(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
 			return err
 		},
 		"Find": func(ctx context.Context, c *Cluster) error {
-			_, _, err := c.Find(ctx, informer.Owner{}, schema.GroupKind{Kind: "ConfigMap"})
+			_, _, err := c.Find(ctx, schema.GroupKind{Kind: "ConfigMap"})
 			return err
 		},
 	}

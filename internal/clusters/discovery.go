@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,17 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
-const (
-	// unservedFor is how long it counts as known that a target does not serve a kind.
-	unservedFor = 2 * time.Second
-	// forgetAfter is when that is forgotten.
-	forgetAfter = 2 * time.Minute
-)
+// unservedFor is how long it counts as known that a target does not serve a kind.
+const unservedFor = 2 * time.Second
 
 // A Mapping is how a target serves a kind. It is zero if the target does not.
 type Mapping struct {
@@ -42,42 +36,34 @@ type Mapping struct {
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
-	client  rest.Interface
-	found   func() // called when a kind is served that was not
-	explain func(informer.Owner, error) error
-	life    context.Context    //nolint:containedctx // The life of the cluster, which the requests share.
-	flight  singleflight.Group // one request for each kind or path at a time
+	client rest.Interface
+	life   context.Context    //nolint:containedctx // The life of the cluster, which the requests share.
+	flight singleflight.Group // one request for each kind or path at a time
 
-	lock  sync.Mutex
-	known map[schema.GroupVersionKind]answer // of kinds that somebody has asked for, not of all that are served
-}
-
-// An answer is what a target has said of a kind.
-type answer struct {
-	Mapping
-
-	at time.Time
+	lock     sync.Mutex
+	served   map[schema.GroupVersionKind]Mapping // of kinds that somebody has asked for, not of all that are served
+	unserved *cache.Expiring                     // kinds that were not served a moment ago
 }
 
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not.
-func (k *kinds) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+func (k *kinds) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	m, err := k.ask(ctx, gvk)
 	if err == nil && m == (Mapping{}) {
 		err = noKindError{gvk: gvk}
 	}
-	return m, k.explain(o, err)
+	return m, err
 }
 
-// Mappings returns how the cluster serves each of the kinds an owner needs. Kinds it does not serve are missing from
-// the result. Nobody is told when they come: who waits for one asks again.
+// Mappings returns how the cluster serves each of some kinds. Those it does not serve are missing from the result.
+// Nobody is told when they come: who waits for one asks again.
 func (k *kinds) Mappings(
-	ctx context.Context, o informer.Owner, gvks ...schema.GroupVersionKind,
+	ctx context.Context, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
 	served := make(map[schema.GroupVersionKind]Mapping, len(gvks))
 	for _, gvk := range gvks {
 		m, err := k.ask(ctx, gvk, gvks...)
 		if err != nil {
-			return nil, k.explain(o, err)
+			return nil, err
 		}
 		if m != (Mapping{}) {
 			served[gvk] = m
@@ -87,52 +73,52 @@ func (k *kinds) Mappings(
 }
 
 // Locate is Mapping for what was made of a kind: another version will do. It returns whether there is one.
-func (k *kinds) Locate(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, bool, error) {
-	m, err := k.Mapping(ctx, o, gvk)
+func (k *kinds) Locate(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, bool, error) {
+	m, err := k.Mapping(ctx, gvk)
 	if IsNoKind(err) {
-		return k.Find(ctx, o, gvk.GroupKind())
+		return k.Find(ctx, gvk.GroupKind())
 	}
 	return m, err == nil, err
 }
 
 // Find returns how the cluster serves a kind in any version, and whether it does.
-func (k *kinds) Find(ctx context.Context, o informer.Owner, gk schema.GroupKind) (Mapping, bool, error) {
+func (k *kinds) Find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
 	served, err := k.once(ctx, groupsPath(gk.Group)+gk.Group, func() (any, error) { return k.Versions(gk.Group) })
 	if err != nil {
-		return Mapping{}, false, k.explain(o, errors.Wrap(err, "cannot discover groups"))
+		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
 	}
 	versions, _ := served.([]string)
 	for _, v := range versions {
 		if m, err := k.ask(ctx, gk.WithVersion(v)); err != nil || m != (Mapping{}) {
-			return m, err == nil, k.explain(o, err)
+			return m, err == nil, err
 		}
 	}
 	return Mapping{}, false, nil
 }
 
-// Authorized returns nil if the target shows an owner what it serves. It is asked each time, as credentials may be
+// Authorized returns nil if the target shows what it serves. It is asked each time, as credentials may be
 // revoked.
-func (k *kinds) Authorized(ctx context.Context, o informer.Owner) error {
+func (k *kinds) Authorized(ctx context.Context) error {
 	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.list(groupsPath("")) })
-	return k.explain(o, errors.Wrap(err, "cannot discover groups"))
+	return errors.Wrap(err, "cannot discover groups")
 }
 
-// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not. What it
-// has said just now holds.
+// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
 func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	if a := k.known[gvk]; time.Since(a.at) >= unservedFor {
-		k.known[gvk] = answer{at: time.Now().Add(-unservedFor)}
-	}
+	delete(k.served, gvk)
 }
 
 // mapping returns what is known of a kind, and whether the target need not be asked.
 func (k *kinds) mapping(gvk schema.GroupVersionKind) (m Mapping, settled bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	a := k.known[gvk]
-	return a.Mapping, a.Mapping != (Mapping{}) || time.Since(a.at) < unservedFor
+	if m, served := k.served[gvk]; served {
+		return m, true
+	}
+	_, unserved := k.unserved.Get(gvk)
+	return Mapping{}, unserved
 }
 
 // ask returns how the target serves a kind, which it asks for unless that is known when its turn comes. Of other kinds
@@ -186,44 +172,30 @@ func (k *kinds) discover(gv schema.GroupVersion, wanted []schema.GroupVersionKin
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
-	if k.keep(gv, list.APIResources, wanted) {
-		k.found()
-	}
+	k.keep(gv, list.APIResources, wanted)
 	return nil
 }
 
-// keep takes in what a target serves of the kinds that are wanted of a group and version, and reports whether one of
-// them was not served before.
-func (k *kinds) keep(gv schema.GroupVersion, served []metav1.APIResource,
-	wanted []schema.GroupVersionKind,
-) (late bool) {
+// keep takes in what a target serves of the kinds that are wanted of a group and version.
+func (k *kinds) keep(gv schema.GroupVersion, served []metav1.APIResource, wanted []schema.GroupVersionKind) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(k.known, func(_ schema.GroupVersionKind, a answer) bool {
-		return a.Mapping == (Mapping{}) && now.Sub(a.at) > forgetAfter
-	})
-	var missing []schema.GroupVersionKind
 	for _, w := range wanted {
-		if a, asked := k.known[w]; asked && a.Mapping == (Mapping{}) && a.at.Before(now) {
-			missing = append(missing, w)
-		}
-		k.known[w] = answer{at: now}
+		delete(k.served, w)
+		k.unserved.Set(w, nil, unservedFor)
 	}
 	for _, r := range served {
 		is := gv.WithKind(r.Kind)
 		if slices.Contains(wanted, is) && !strings.Contains(r.Name, "/") { // It is no subresource.
-			late = late || slices.Contains(missing, is)
-			k.known[is] = answer{at: now, Mapping: Mapping{
+			k.served[is] = Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,
 				Readable:   slices.Contains(r.Verbs, "get"),
 				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
 				Status:     slices.ContainsFunc(served, func(s metav1.APIResource) bool { return s.Name == r.Name+"/status" }),
-			}}
+			}
 		}
 	}
-	return late
 }
 
 // groupsPath returns the path that tells whether a group is served.

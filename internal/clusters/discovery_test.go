@@ -9,9 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // TestDiscoveryKeepsWhatIsUsed shows that of all that a server says it serves only those kinds are kept that somebody
@@ -33,30 +30,29 @@ func TestDiscoveryKeepsWhatIsUsed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(list)
 	})
-	o := informer.Owner{NamespacedName: types.NamespacedName{Namespace: "team", Name: "user"}}
 	kind := func(i int) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: fmt.Sprintf("Kind%d", i)}
 	}
 	for range 2 {
-		found, err := c.Mappings(t.Context(), o, kind(1), kind(2), kind(3))
+		found, err := c.Mappings(t.Context(), kind(1), kind(2), kind(3))
 		if err != nil || len(found) != 3 || found[kind(2)].Resource.Resource != "resources2" {
 			t.Fatalf("want three kinds, got %v, %v", found, err)
 		}
 	}
-	if with, _ := c.Mapping(t.Context(), o, kind(2)); !with.Status {
+	if with, _ := c.Mapping(t.Context(), kind(2)); !with.Status {
 		t.Error("want subresource status known")
 	}
-	if without, _ := c.Mapping(t.Context(), o, kind(3)); without.Status {
+	if without, _ := c.Mapping(t.Context(), kind(3)); without.Status {
 		t.Error("want no subresource status where there is none")
 	}
-	if got := requests.Load(); got != 1 || len(c.known) != 3 {
-		t.Errorf("want one request and three kinds, got %d and %v", got, c.known)
+	if got := requests.Load(); got != 1 || len(c.served) != 3 {
+		t.Errorf("want one request and three kinds, got %d and %v", got, c.served)
 	}
-	if m, err := c.Mapping(t.Context(), o, kind(4)); err != nil || m.Resource.Resource != "resources4" {
+	if m, err := c.Mapping(t.Context(), kind(4)); err != nil || m.Resource.Resource != "resources4" {
 		t.Errorf("a kind that nobody has asked for before: got %v, %v", m, err)
 	}
 	for range 9 { // What is not there is not asked for again soon.
-		if _, err := c.Mapping(t.Context(), o, kind(served)); !IsNoKind(err) {
+		if _, err := c.Mapping(t.Context(), kind(served)); !IsNoKind(err) {
 			t.Errorf("want no kind, got %v", err)
 		}
 	}

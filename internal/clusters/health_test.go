@@ -251,7 +251,7 @@ func TestAuthorized(t *testing.T) {
 		{"It knows them again.", shown, true},
 	} {
 		next.Store(&tc.answer)
-		if err := c.Authorized(t.Context(), informer.Owner{}); (err == nil) != tc.want {
+		if err := c.Authorized(t.Context()); (err == nil) != tc.want {
 			t.Errorf("%s want authorized %t, got %v", tc.reason, tc.want, err)
 		}
 	}

@@ -6,16 +6,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -212,7 +210,7 @@ func (r *Registry) cluster(digest string, creds credentials, tenant string) (*Cl
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
-	c.credentials, c.explain = &creds, r.explain
+	c.credentials = &creds
 	r.clusters[digest] = c
 	return c, nil
 }
@@ -289,10 +287,9 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
 		PageSize: way.page,
 	})
-	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = &kinds{
-		client: c.discovery.RESTClient(), found: c.watches.Kick, life: ctx, known: map[schema.GroupVersionKind]answer{},
-		explain: func(_ informer.Owner, err error) error { return err },
+		client: c.discovery.RESTClient(), life: ctx,
+		served: map[schema.GroupVersionKind]Mapping{}, unserved: cache.NewExpiring(),
 	}
 	return nil
 }
@@ -318,24 +315,6 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
 		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
 	}
-}
-
-// RefusesCredentials is before the ProviderConfig in messages about credentials that a target refuses.
-const RefusesCredentials = "target refuses the credentials of "
-
-// explain adds to the refusal of a target to say what it serves by which ProviderConfig it is used, and the cure.
-func (r *Registry) explain(o informer.Owner, err error) error {
-	r.mu.Lock()
-	kind, name, bound := strings.Cut(r.uses[o].config, "/")
-	r.mu.Unlock()
-	cure := map[metav1.StatusReason]string{
-		metav1.StatusReasonUnauthorized: "renew the Secret, or other source, that it names",
-		metav1.StatusReasonForbidden:    "its user needs ClusterRole system:discovery, or in kcp access to the workspace",
-	}[apierrors.ReasonForError(err)]
-	if !bound || cure == "" {
-		return err
-	}
-	return errors.Wrapf(err, "%s%s %q: %s", RefusesCredentials, kind, strings.TrimPrefix(name, "/"), cure)
 }
 
 // drop ends a connection. The caller holds the lock.

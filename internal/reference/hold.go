@@ -116,7 +116,7 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 func (r *Resolver) at(ctx context.Context, o informer.Owner,
 	p commonv1.PinnedReference,
 ) (at edited, served bool, err error) {
-	m, served, err := r.options.Cluster.Locate(ctx, o, kindOf(p))
+	m, served, err := r.options.Cluster.Locate(ctx, kindOf(p))
 	at = edited{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
 	if !m.Namespaced {
 		at.name.Namespace = ""

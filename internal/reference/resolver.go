@@ -89,7 +89,7 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 			kinds = append(kinds, l.GVK)
 		}
 	}
-	served, err := r.options.Cluster.Mappings(ctx, f.owner(), kinds...)
+	served, err := r.options.Cluster.Mappings(ctx, kinds...)
 	if err != nil {
 		return nil, refused(errors.Wrap(err, "cannot find the kinds of the references"))
 	}

@@ -181,11 +181,12 @@ func Explain(o client.Object, c xpv2.Condition) xpv2.Condition {
 	default:
 		return c
 	}
-	switch discovery := strings.Contains(c.Message, clusters.RefusesCredentials); {
+	switch {
 	case c.Reason == commonv1.ReasonTargetUnreachable:
 		c.Message = config + ": " + c.Message
-	case c.Reason == commonv1.ReasonUnauthorized && !discovery: // Discovery names the ProviderConfig itself.
-		c.Message = clusters.RefusesCredentials + config + ": renew the Secret, or other source, that it names: " + c.Message
+	case c.Reason == commonv1.ReasonUnauthorized:
+		c.Message = "target refuses the credentials of " + config + ": renew the Secret, or other source, that it names: " +
+			c.Message
 	}
 	return c
 }

@@ -74,7 +74,6 @@ func TestExplain(t *testing.T) {
 	o := &objectv1alpha1.Object{}
 	o.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "prod"})
 	refused := apierrors.NewUnauthorized("no")
-	named := errors.Wrap(refused, clusters.RefusesCredentials+`ProviderConfig "prod"`)
 	for name, tc := range map[string]struct {
 		err  error
 		of   client.Object
@@ -85,7 +84,6 @@ func TestExplain(t *testing.T) {
 			refused, o, `target refuses the credentials of ClusterProviderConfig "prod": ` +
 				`renew the Secret, or other source, that it names: no`,
 		},
-		"Named":    {named, o, named.Error()},
 		"OfItself": {errors.New("no such field"), o, "no such field"},
 		"NoConfig": {clusters.ErrUnreachable, &corev1.Secret{}, "target is unreachable"},
 	} {

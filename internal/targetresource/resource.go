@@ -193,10 +193,8 @@ func (r Resource) distrust(err error) {
 
 // Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and
 // whether it does.
-func Locate(ctx context.Context, c *clusters.Cluster, o informer.Owner,
-	u *unstructured.Unstructured,
-) (clusters.Mapping, bool, error) {
-	m, served, err := c.Locate(ctx, o, u.GroupVersionKind())
+func Locate(ctx context.Context, c *clusters.Cluster, u *unstructured.Unstructured) (clusters.Mapping, bool, error) {
+	m, served, err := c.Locate(ctx, u.GroupVersionKind())
 	return m, served, errors.Wrap(answer(err), "cannot find kind of resource")
 }
 

@@ -105,7 +105,7 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, there *appli
 	if err != nil {
 		return err
 	}
-	return c.Authorized(ctx, o)
+	return c.Authorized(ctx)
 }
 
 // at returns an application as if it was scheduled to a cluster.

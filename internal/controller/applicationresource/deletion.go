@@ -74,7 +74,7 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}}
 	u.SetNamespace(t.Metadata.Namespace)
 	u.SetName(t.Metadata.Name)
-	m, served, err := targetresource.Locate(ctx, p.cluster, p.owner, u)
+	m, served, err := targetresource.Locate(ctx, p.cluster, u)
 	p.remote = r.resourceAt(p, purposeTemplate, u, m)
 	return served, err
 }

@@ -77,7 +77,7 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 
 // copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
 func (r *Reconciler) copyOf(ctx context.Context, p *pass, secret string) (targetresource.Resource, error) {
-	m, err := p.cluster.Mapping(ctx, p.owner, secretKind)
+	m, err := p.cluster.Mapping(ctx, secretKind)
 	if err != nil {
 		return targetresource.Resource{}, errors.Wrap(err, "cannot find kind Secret")
 	}

@@ -53,7 +53,7 @@ func (r *Reconciler) place(ctx context.Context, p *pass) error {
 	if err := mark(u, p.resource); err != nil {
 		return err
 	}
-	m, err := p.cluster.Mapping(ctx, p.owner, u.GroupVersionKind())
+	m, err := p.cluster.Mapping(ctx, u.GroupVersionKind())
 	if err != nil {
 		return errors.Wrap(err, "cannot find kind of template")
 	}

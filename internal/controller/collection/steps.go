@@ -91,7 +91,7 @@ func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk sch
 	i informer.WatchRequest,
 ) ([]types.NamespacedName, error) {
 	defer c.Watches().Done(o, purposeSelection)
-	m, err := c.Mapping(ctx, o, gvk)
+	m, err := c.Mapping(ctx, gvk)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot find kind of spec.observeObjects")
 	}
@@ -108,7 +108,7 @@ func namesOn(ctx context.Context, c *clusters.Cluster, o informer.Owner, gvk sch
 	}
 	// The kind may have gone since it was found. If it has, somebody looks for it from now on.
 	c.InvalidateMapping(gvk)
-	if _, gone := c.Mapping(ctx, o, gvk); gone != nil {
+	if _, gone := c.Mapping(ctx, gvk); gone != nil {
 		return nil, errors.Wrap(gone, "cannot find kind of spec.observeObjects")
 	}
 	return nil, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)

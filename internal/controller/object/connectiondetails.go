@@ -154,7 +154,7 @@ func (e *remote) origins(ctx context.Context,
 			all, kinds = append(all, s), append(kinds, ref.GroupVersionKind())
 		}
 	}
-	served, err := e.Cluster.Mappings(ctx, e.Owner, kinds...)
+	served, err := e.Cluster.Mappings(ctx, kinds...)
 	if err != nil {
 		return nil, err
 	}

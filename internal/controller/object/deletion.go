@@ -111,7 +111,7 @@ func (e *remote) findSeen(ctx context.Context, o Object) (bool, error) {
 
 // locate finds how the target serves the kind, in another version if need be, and reports whether it does.
 func (e *remote) locate(ctx context.Context) (bool, error) {
-	m, served, err := targetresource.Locate(ctx, e.Cluster, e.Owner, e.Manifest)
+	m, served, err := targetresource.Locate(ctx, e.Cluster, e.Manifest)
 	if err != nil || !served {
 		return false, err
 	}

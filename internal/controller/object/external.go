@@ -124,7 +124,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	}
 	e.leftOut = apply.Prepare(e.Manifest)
 	e.SecretFields = e.references.SecretFields()
-	e.Mapping, err = e.Cluster.Mapping(ctx, e.Owner, e.Manifest.GroupVersionKind())
+	e.Mapping, err = e.Cluster.Mapping(ctx, e.Manifest.GroupVersionKind())
 	if err != nil {
 		if clusters.IsNoKind(err) {
 			e.verdict = &readiness.Verdict{Message: messageNoKind}

@@ -191,7 +191,7 @@ func (v *consumerView) checkServed(ctx context.Context, p *pass) {
 		if e.err != nil {
 			continue
 		}
-		if _, err := e.Cluster.Mapping(ctx, e.owner, p.wanted.kind); err != nil {
+		if _, err := e.Cluster.Mapping(ctx, p.wanted.kind); err != nil {
 			v.check(e, err)
 			e.Listed = false
 			p.requeueAfter(unservedPoll)

@@ -61,7 +61,7 @@ func (k *knownSource) find(ctx context.Context, c *clusters.Cluster, o informer.
 	if k.builtIn.definition != nil && time.Since(k.asked) < builtInAge {
 		return k.builtIn, nil
 	}
-	m, served, err := c.Find(ctx, o, gk)
+	m, served, err := c.Find(ctx, gk)
 	if err != nil {
 		return source{}, errors.Wrapf(err, "cannot find %s on the service cluster", gk)
 	}
