@@ -231,30 +231,6 @@ func (r *Registry) Metrics() prometheus.Collector {
 // Registry count themselves.
 func CountRestoredControlPlane() { restoredControlPlanes.Inc() }
 
-// OnRestored has f called with the URL of a cluster other than the control plane that is found to have gone back in its
-// history, as after a restore of its etcd from a backup, and the sorted keys of the ProviderConfigs through which it is
-// used. It must not block.
-func (r *Registry) OnRestored(f func(server string, configs []string)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.restored = f
-}
-
-// tellRestored passes on that a cluster has gone back in its history. Of the control plane its informers tell.
-func (r *Registry) tellRestored(c *Cluster) {
-	if c == r.local {
-		return
-	}
-	restoredTargets.Inc()
-	_, configs := r.usersOf(c)
-	r.mu.Lock()
-	tell := r.restored
-	r.mu.Unlock()
-	if tell != nil {
-		tell(c.server, configs)
-	}
-}
-
 const (
 	// retryFirst and retryMost bound the pause before an owner that fails is tried again. It doubles each time.
 	retryFirst = 200 * time.Millisecond

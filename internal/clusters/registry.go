@@ -40,7 +40,6 @@ type Registry struct {
 	clusters map[string]*Cluster                   // by digest
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
-	restored func(server string, configs []string)
 	health   []func(key string, well bool)
 }
 
@@ -284,8 +283,12 @@ func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) 
 		return err
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) }, IsSame: c.isSame,
-		PageSize: way.page,
+		Selector: selector, Metadata: m, Wake: r.WakeOwner, IsSame: c.isSame, PageSize: way.page,
+		WentBack: func() {
+			if c != r.local { // Of the control plane its informers tell.
+				restoredTargets.Inc()
+			}
+		},
 	})
 	c.kinds = &kinds{
 		client: c.discovery.RESTClient(), life: ctx,

@@ -49,10 +49,6 @@ func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
 	o.List = o.References.List
-	o.Registry.OnRestored(func(server string, configs []string) {
-		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", server,
-			"providerConfigs", configs)
-	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, part{kinds: configKinds(c), setup: func() error {
