@@ -237,7 +237,7 @@ func (r *Result) take(c object.Comparison, err error) {
 	case err != nil:
 		r.Effect, r.Messages = Unknown, []string{err.Error()}
 		switch cmp.Or(reference.ReasonOf(err), targetresource.CauseOf(err).Reason) { //nolint:exhaustive // Others may pass.
-		case commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference, commonv1.ReasonReferenceCycle:
+		case commonv1.ReasonInvalidManifest, commonv1.ReasonInvalidReference:
 			r.Effect = Invalid
 		}
 		return

@@ -23,8 +23,8 @@
 // our own: each pass would have to keep them up to date. A selector is in it by one label that it requires, so that a
 // change touches only the selectors that can match.
 //
-// Objects in a cycle do not pin each other: each says so and is not applied, and any of them can be deleted. Each pass
-// looks for cycles along the references of cached Objects. We rejected finding them when a deletion hangs.
+// Objects in a cycle would wait for each other when they are deleted. So the finalizers of those that a deleted Object
+// refers to are taken off.
 //
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off
 // ten seconds after the deletion. On resources of other kinds nobody looks for them.
