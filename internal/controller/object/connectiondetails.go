@@ -29,8 +29,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeDetails are the resources on the target that connection details come from or, before there is anything to take
-// them from, the ServiceAccount of a Secret.
+// purposeDetails are the resources on the target that connection details come from.
 const purposeDetails informer.Purpose = "details"
 
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
