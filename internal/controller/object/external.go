@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -22,9 +21,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// reasonLeftOut is the reason of events about what is left out of a manifest.
-const reasonLeftOut event.Reason = "LeftOutOfManifest"
-
 // reasonFieldsMayStay is the reason of events about targets that have lost who owns which field.
 const reasonFieldsMayStay event.Reason = "FieldsMayStay"
 
@@ -40,11 +36,7 @@ const (
 const lossesMost = 2
 
 // An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
-type external struct {
-	*remote
-
-	leftOut []string // paths of what only a server sets, which is left out of the manifest
-}
+type external struct{ *remote }
 
 // Observe looks at the resource and records what it sees in the status of the Object.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
@@ -118,7 +110,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	if e.ignored, err = ignored(o); err != nil {
 		return err
 	}
-	e.leftOut = apply.Prepare(e.Manifest)
+	apply.Prepare(e.Manifest)
 	e.SecretFields = e.references.SecretFields()
 	e.Mapping, err = e.Cluster.Mapping(ctx, e.Owner, e.Manifest.GroupVersionKind())
 	if err != nil {
@@ -261,13 +253,8 @@ func (e *external) apply(ctx context.Context, o Object) error {
 		return recreation{e.remote}.recreate(ctx, o, err)
 	}
 	e.live = live
-	before := o.Observed().Applied
 	if err := e.remember(o); err != nil {
 		return err
-	}
-	if len(e.leftOut) > 0 && (before == nil || before.ManifestHash != o.Observed().Applied.ManifestHash) {
-		e.events.Event(o, event.Normal(reasonLeftOut, "Fields that only a server sets are left out of the manifest: "+
-			strings.Join(e.leftOut, ", ")))
 	}
 	if err := e.see(o); err != nil {
 		return err
