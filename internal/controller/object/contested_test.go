@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -101,7 +100,6 @@ func TestLabelDoesNotStay(t *testing.T) {
 		for _, o := range []build.Object{had, never} {
 			awaitCondition(t, c, o, failed(commonv1.ReasonContested), "label "+commonv1.LabelKeyManaged)
 			awaitCondition(t, c, o, ready)
-			kube.AwaitEvent(t, c, string(targetresource.ReasonWatchedByName), o.GetName(), commonv1.LabelKeyManaged)
 		}
 		w.asksNothing(t, had, never)
 

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -31,6 +32,9 @@ const (
 	// messageNoNamespace is of a resource that cannot be created.
 	messageNoNamespace = "The namespace of the resource does not exist on the target"
 )
+
+// ownersMost is how many fields that others own are told of a resource that they change again and again.
+const ownersMost = 3
 
 // lossesMost is how often in a few minutes a resource is applied again that has only lost its managed fields.
 const lossesMost = 2
@@ -92,13 +96,9 @@ func (e *external) conclude(ctx context.Context, o Object) {
 	default:
 		e.report(o, commonv1.ReasonWaitingForDeletion, err.Error())
 	}
-	if !owns(o) || !e.Follow(ctx, e.live) || e.synced != nil {
-		return
+	if owns(o) && e.Follow(ctx, e.live) && e.synced == nil {
+		e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 	}
-	if o.GetCondition(xpv2.TypeSynced).Message != targetresource.MessageUnlabelled {
-		e.events.Event(o, event.Warning(targetresource.ReasonWatchedByName, errors.New(targetresource.MessageUnlabelled)))
-	}
-	e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 }
 
 // prepare computes what is wanted, and where on the target it lives.
@@ -154,7 +154,10 @@ func (e *external) contested(o Object, payload *unstructured.Unstructured) (bool
 	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
 		what = "label " + commonv1.LabelKeyManaged + " is removed"
 	case e.live != nil:
-		what, err = apply.Rival(e.live, payload, e.manager)
+		var owners []string
+		owners, err = apply.Owners(e.live, payload, e.manager)
+		what = cmp.Or(managedadapter.Some(owners, ownersMost, ", "), "fields of the manifest are removed") +
+			": remove the fields from the manifest, or stop the other manager"
 	case len(e.Manifest.GetOwnerReferences()) > 0:
 		what += ", as the garbage collector does if no owner in metadata.ownerReferences exists"
 	}
