@@ -99,21 +99,16 @@ var ofServer = []string{
 
 // Prepare makes of a manifest, in place, what is applied of it, so that each apply, hash and preview sees the same.
 // What a server moves is where the server has it. What only a server sets is left out, as of a manifest that was copied
-// from a live resource, and the status with it. It returns the paths of what is left out.
-func Prepare(manifest *unstructured.Unstructured) (leftOut []string) {
+// from a live resource, and the status with it.
+func Prepare(manifest *unstructured.Unstructured) {
 	encodeStringData(manifest)
 	metadata, _ := manifest.Object["metadata"].(map[string]any)
 	for _, field := range ofServer {
-		if metadata[field] != nil {
-			leftOut = append(leftOut, "metadata."+field)
+		if metadata[field] != nil { // kubectl create --dry-run prints a creationTimestamp that is null.
+			delete(manifest.Object, "status")
 		}
-		delete(metadata, field) // kubectl create --dry-run prints a creationTimestamp that is null.
+		delete(metadata, field)
 	}
-	if _, ok := manifest.Object["status"]; ok && len(leftOut) > 0 {
-		delete(manifest.Object, "status")
-		leftOut = append(leftOut, "status")
-	}
-	return leftOut
 }
 
 // encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server

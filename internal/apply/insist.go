@@ -62,22 +62,6 @@ func IsImmutable(err error) bool {
 		!strings.Contains(err.Error(), "ValidatingAdmissionPolicy '")
 }
 
-// RefusedFields returns the fields that a server names when it refuses a manifest. If there is content of a Secret in
-// the manifest, it is those that the manifest has: servers and webhooks name what they like.
-func (c Client) RefusedFields(manifest *unstructured.Unstructured, err error) (fields []string) {
-	for _, cause := range causes(err) {
-		field := strings.TrimPrefix(cause.Field, ".")
-		if isSecret(manifest.Object) || len(c.SecretFields) > 0 {
-			field = known(manifest.Object, field)
-		}
-		if field != "" {
-			fields = append(fields, field)
-		}
-	}
-	slices.Sort(fields)
-	return slices.Compact(fields)
-}
-
 // causesMost is how many causes of a refusal are looked at. A target may invent any number.
 const causesMost = 100
 

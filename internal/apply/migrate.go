@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -227,32 +226,6 @@ func isBookkeeping(p fieldpath.Path) bool {
 func encodeFields(s *fieldpath.Set) *metav1.FieldsV1 {
 	b, _ := s.ToJSON() // What comes from JSON can be encoded.
 	return metav1.NewFieldsV1(string(b))
-}
-
-// Rival says which field of a manifest a resource has of another manager, and of which.
-func Rival(live, manifest *unstructured.Unstructured, manager string) (string, error) {
-	f := newFinder()
-	for _, e := range live.GetManagedFields() {
-		if e.Manager == manager || e.Subresource != "" {
-			continue
-		}
-		all, err := fieldsOf(e)
-		if err != nil {
-			return "", err
-		}
-		field := ""
-		all.Leaves().Iterate(func(p fieldpath.Path) {
-			want, given := f.find(manifest.Object, p)
-			if is, _ := f.find(live.Object, p); field == "" && given && !equality.Semantic.DeepEqual(want, is) {
-				field = p.String()
-			}
-		})
-		if field != "" {
-			return fmt.Sprintf("field manager %q sets %s: remove the field from the manifest, or stop that manager",
-				e.Manager, field), nil
-		}
-	}
-	return "another client removes fields of the manifest, or owns them", nil
 }
 
 // Hash returns the hexadecimal SHA-256 of the JSON of a value, of the content of a manifest, say. The order of map keys

@@ -180,7 +180,6 @@ func weigh(v ref.Val, most int) int {
 
 // bounded returns the option by which calls of functions beyond their bounds are not made. They end the evaluation as
 // cel-go does at its limit of cost, so that no || hides it. Other operators than comparisons look into no list or map.
-// The maps that an expression makes are sorted.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
 	for name, f := range env.Functions() {
@@ -198,9 +197,6 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 		bindings[name] = &functions.Overload{Binary: op}
 	}
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-		if c, ok := i.(interpreter.InterpretableConstructor); ok && c.Type() == types.MapType {
-			return sortedLiteral{c}, nil
-		}
 		call, ok := i.(interpreter.InterpretableCall)
 		if !ok || len(call.Args()) == 0 {
 			return i, nil
@@ -214,27 +210,21 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	}), nil
 }
 
-// boundedOp returns the operation of a function. A map that it returns is sorted when it is made.
+// boundedOp returns the operation of a function.
 func boundedOp(b *functions.Overload, function string) functions.FunctionOp {
 	return func(args ...ref.Val) ref.Val {
 		if n := bound(function, args); n > callMax || n < 0 {
 			panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "call is too large"})
 		}
-		var out ref.Val
 		switch {
 		case b.OperandTrait != 0 && !args[0].Type().HasTrait(b.OperandTrait):
 			return types.NewErr("no such overload")
 		case b.Unary != nil && len(args) == 1:
-			out = b.Unary(args[0])
+			return b.Unary(args[0])
 		case b.Binary != nil && len(args) == 2:
-			out = b.Binary(args[0], args[1])
-		default:
-			out = b.Function(args...)
+			return b.Binary(args[0], args[1])
 		}
-		if m, ok := out.(traits.MutableMapper); ok {
-			return growingMap{m}
-		}
-		return out
+		return b.Function(args...)
 	}
 }
 

@@ -1,7 +1,6 @@
 package expression
 
 import (
-	"cmp"
 	"encoding/base64"
 	"maps"
 	"math"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"github.com/google/cel-go/interpreter"
 	"github.com/pkg/errors"
 )
 
@@ -144,7 +142,8 @@ func (r reading) NativeToValue(v any) ref.Val {
 	return r.Adapter.NativeToValue(v)
 }
 
-// A sortedMap is gone through in the order of its keys: cel-go takes that of Go, which is another one each time.
+// A sortedMap is gone through in the order of its keys: cel-go takes that of Go, which is another one each time. Of maps
+// that an expression makes itself it does.
 type sortedMap struct {
 	traits.Mapper
 
@@ -153,47 +152,3 @@ type sortedMap struct {
 
 // Iterator goes through the keys.
 func (m sortedMap) Iterator() traits.Iterator { return m.keys().Iterator() }
-
-// A sortedLiteral makes a map.
-type sortedLiteral struct {
-	interpreter.InterpretableConstructor
-}
-
-// Exec makes the map.
-func (l sortedLiteral) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	v := l.InterpretableConstructor.Exec(f)
-	m, ok := v.(traits.Mapper)
-	if !ok {
-		return v
-	}
-	return inOrder(m)
-}
-
-// A growingMap is one that a comprehension makes.
-type growingMap struct {
-	traits.MutableMapper
-}
-
-// ToImmutableMap returns the map when it is made.
-func (m growingMap) ToImmutableMap() traits.Mapper { return inOrder(m.MutableMapper.ToImmutableMap()) }
-
-// inOrder returns a map that an expression has made, sorted.
-func inOrder(m traits.Mapper) traits.Mapper {
-	return sortedMap{m, func() traits.Lister {
-		var keys []ref.Val
-		for i := m.Iterator(); i.HasNext() == types.True; {
-			keys = append(keys, i.Next())
-		}
-		slices.SortFunc(keys, compareKeys)
-		return types.NewRefValList(types.DefaultTypeAdapter, keys)
-	}}
-}
-
-// compareKeys orders keys by their types, and then by what they are.
-func compareKeys(a, b ref.Val) int {
-	if c := cmp.Compare(a.Type().TypeName(), b.Type().TypeName()); c != 0 {
-		return c
-	}
-	c, _ := a.(traits.Comparer).Compare(b).(types.Int)
-	return int(c)
-}

@@ -182,7 +182,7 @@ func DeletionBlockers(live *unstructured.Unstructured) string {
 		return ""
 	}
 	var parts []string
-	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+	if finalizers := slices.Sorted(slices.Values(live.GetFinalizers())); len(finalizers) > 0 {
 		parts = append(parts, "finalizers: "+strings.Join(finalizers, ", "))
 	}
 	if grace := live.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
@@ -191,35 +191,21 @@ func DeletionBlockers(live *unstructured.Unstructured) string {
 	return strings.Join(append(parts, endingConditions(live)...), "; ")
 }
 
-// finalizersOf returns the finalizers of a resource, sorted. A Namespace has some in its spec, too.
-func finalizersOf(live *unstructured.Unstructured) []string {
-	all := slices.Clone(live.GetFinalizers())
-	if isNamespace(live) {
-		more, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "finalizers")
-		all = append(all, more...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // endingConditions returns the conditions of a resource that say why it is not gone: all that are True of a Namespace,
 // and Terminating of others, such as CustomResourceDefinitions.
 func endingConditions(live *unstructured.Unstructured) []string {
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	var said []string
+	isNamespace := live.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
 	for _, x := range conditions {
 		c, _ := x.(map[string]any)
 		kind, _ := c["type"].(string)
 		message, _ := c["message"].(string)
-		if c["status"] != "True" || message == "" || !isNamespace(live) && kind != "Terminating" {
+		if c["status"] != "True" || message == "" || !isNamespace && kind != "Terminating" {
 			continue
 		}
 		said = append(said, kind+": "+strings.TrimSuffix(message, "."))
 	}
 	slices.Sort(said)
 	return said
-}
-
-func isNamespace(u *unstructured.Unstructured) bool {
-	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }

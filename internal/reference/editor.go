@@ -42,7 +42,7 @@ type editor struct {
 	locks   keymutex.KeyMutex
 
 	mu   sync.Mutex
-	open map[edited]*batch // which others can join
+	open map[edited][]change // for the next request
 }
 
 // An edited resource is one whose finalizers change, with any UID if that is empty.
@@ -59,75 +59,45 @@ type change struct {
 	add       bool
 }
 
-// A batch are the changes of one request, and how that has ended.
-type batch struct {
-	changes []change
-	done    chan struct{}
-	now     metav1.Object
-	err     error
-}
-
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface) *editor {
 	return &editor{
-		client: client, answers: cache.NewExpiring(), locks: keymutex.NewHashed(editLocks), open: map[edited]*batch{},
+		client: client, answers: cache.NewExpiring(), locks: keymutex.NewHashed(editLocks), open: map[edited][]change{},
 	}
 }
 
 // set makes a change of a resource, and returns the resource as it is then. One that is being deleted takes no new
-// finalizer. The resource is given as it is known, nil if it is not.
-func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (metav1.Object, error) {
-	if now := e.newest(at, known); now != nil && slices.Equal(after(now, []change{c}), now.GetFinalizers()) {
-		return now, nil
+// finalizer. The resource is given as it is known, nil if it is not. While a request is under way, the changes of all
+// who wait for it gather, and the first of them makes all.
+func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (now metav1.Object, err error) {
+	if is := e.newest(at, known); is != nil && slices.Equal(after(is, []change{c}), is.GetFinalizers()) {
+		return is, nil
 	}
-	b, first := e.join(at, c)
-	if first {
-		e.finish(ctx, at, b, known)
-	}
-	select {
-	case <-b.done:
-		return b.now, b.err
-	case <-ctx.Done():
-		return nil, errors.Wrap(ctx.Err(), "cannot wait for the request")
-	}
-}
-
-// join adds a change to the next request, and reports whether it is the first of it.
-func (e *editor) join(at edited, c change) (b *batch, first bool) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	b, ok := e.open[at]
-	if !ok {
-		b = &batch{done: make(chan struct{})}
-		e.open[at] = b
-	}
-	b.changes = append(b.changes, c)
-	return b, !ok
-}
-
-// finish makes the changes of a batch once the request before it has ended.
-func (e *editor) finish(ctx context.Context, at edited, b *batch, known metav1.Object) {
-	defer close(b.done)
+	e.open[at] = append(e.open[at], c)
+	e.mu.Unlock()
 	key := at.String() + at.name.String()
 	e.locks.LockKey(key)
 	defer func() { _ = e.locks.UnlockKey(key) }()
 	e.mu.Lock()
+	changes := append(e.open[at], c) // The request before may have had it, and have failed.
 	delete(e.open, at)
 	e.mu.Unlock()
 	known = e.newest(at, known)
 	// OnError itself returns no error if the last one is that of a context.
 	_ = retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, apierrors.IsConflict, func() error {
-		b.now, b.err = e.patch(ctx, at, b.changes, known)
+		now, err = e.patch(ctx, at, changes, known)
 		known = nil
-		return b.err
+		return err
 	})
-	if b.err != nil {
+	if err != nil {
 		e.answers.Delete(at)
-		return
+		return nil, err
 	}
 	e.answers.Set(at, &metav1.ObjectMeta{
-		UID: b.now.GetUID(), ResourceVersion: b.now.GetResourceVersion(), Finalizers: b.now.GetFinalizers(),
-		DeletionTimestamp: b.now.GetDeletionTimestamp(),
+		UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
+		DeletionTimestamp: now.GetDeletionTimestamp(),
 	}, answerMost)
+	return now, nil
 }
 
 // newest returns the newer of a known state of a resource and of the last answer about it, nil if there is neither. One

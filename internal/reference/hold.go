@@ -9,6 +9,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -22,7 +23,7 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
 	record func(context.Context, []commonv1.PinnedReference) error,
 ) error {
 	recorded := f.Observed().References
-	pins := slices.Concat(recorded, res.loose)
+	pins := slices.Clone(recorded)
 	for _, x := range res.found {
 		if !slices.Contains(pins, x.pin) {
 			pins = append(pins, x.pin)
@@ -134,8 +135,8 @@ const (
 
 // Dependents returns an error that names the Objects which keep a deleted one, nil if there are none. Finalizers that
 // keep it for no reason are taken off: of Objects that are gone or refer to it no more, as earlier providers leave them
-// behind, and of those in a cycle with it, as each would wait for the other. The error then is a conflict, because the
-// Object is not in its newest state any more.
+// behind, and of those that it refers to itself, as each would wait for the other. The error then is a conflict,
+// because the Object is not in its newest state any more.
 func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	finalizers := slices.DeleteFunc(slices.Clone(f.GetFinalizers()),
 		func(s string) bool { return !strings.HasPrefix(s, commonv1.FinalizerReferredPrefix) })
@@ -146,9 +147,9 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	if err != nil {
 		return refused(err)
 	}
-	cycle, err := r.cycles(ctx, f)
+	needed, err := r.reachable(ctx, f)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
 	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter
@@ -157,7 +158,7 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		name, void := "an Object with UID "+strings.TrimPrefix(finalizer, commonv1.FinalizerReferredPrefix), old
 		if i := slices.IndexFunc(all, func(d Referrer) bool { return d.finalizer() == finalizer }); i >= 0 {
 			name = describe(all[i].GVK.Kind, all[i].node().name)
-			_, void = cycle[all[i].node()]
+			void = needed.Has(all[i].node())
 			// A deleted one that refers to something else by now would take it off when it goes, which this one may be
 			// in the way of.
 			void = void || all[i].GetDeletionTimestamp() != nil && !slices.ContainsFunc(r.edges(all[i]),
@@ -180,6 +181,32 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		errors.New("waiting for the deletion of Objects that refer to this one: " + strings.Join(names, ", ")),
 		commonv1.ReasonWaitingForDependents,
 	}
+}
+
+// reachable returns all Objects that an Object refers to, itself or through others.
+func (s *objects) reachable(ctx context.Context, f Referrer) (sets.Set[node], error) {
+	met := sets.New[node]()
+	for todo := []node{f.node()}; len(todo) > 0; todo = todo[1:] {
+		objs, err := s.lookup(ctx, todo[0], nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objs {
+			for _, ref := range s.edges(o) {
+				there, err := s.targets(ctx, o, ref)
+				if err != nil {
+					return nil, err
+				}
+				for _, n := range there {
+					if !met.Has(n) {
+						met.Insert(n)
+						todo = append(todo, n)
+					}
+				}
+			}
+		}
+	}
+	return met, nil
 }
 
 // free takes finalizers off an Object. Its error is never nil.

@@ -15,11 +15,10 @@ import (
 // an Object without references.
 type Resolution struct {
 	values []value
-	size   int                        // of all values, in bytes
-	texts  int                        // how long the texts were that transforms have taken and made, in bytes
-	found  []*found                   // the resources to pin
-	loose  []commonv1.PinnedReference // what is pinned and must not be
-	unsure []*Reference               // what is pinned of these stays pinned
+	size   int          // of all values, in bytes
+	texts  int          // how long the texts were that transforms have taken and made, in bytes
+	found  []*found     // the resources to pin
+	unsure []*Reference // what is pinned of these stays pinned
 }
 
 // A found resource is one a reference leads to.

@@ -66,9 +66,6 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.breakCycles(ctx, f, refs); err != nil {
-		return nil, err
-	}
 	res := &Resolution{}
 	var first error
 	for i := range refs {
@@ -119,26 +116,16 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) ([]Reference, error) 
 
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
 func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref *Reference) error {
-	reason := ReasonOf(ref.Err)
-	if reason == commonv1.ReasonInvalidReference {
+	if ReasonOf(ref.Err) == commonv1.ReasonInvalidReference {
 		return ref.Err
 	}
-	inCycle := reason == commonv1.ReasonReferenceCycle
 	var all []*found
 	err := ref.Err
-	if err == nil || inCycle {
+	if err == nil {
 		all, err = r.find(ctx, f, ref)
 	}
 	switch {
 	case err != nil:
-	case inCycle:
-		// It may be pinned since before there was a cycle, or by an earlier provider.
-		for _, x := range all {
-			if slices.Contains(x.GetFinalizers(), f.finalizer()) && !slices.Contains(f.Observed().References, x.pin) {
-				res.loose = append(res.loose, x.pin)
-			}
-		}
-		return ref.Err
 	case len(all) == 0:
 		err = waiting("%s to exist", ref)
 	case len(all) > 1:

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,9 +40,6 @@ type Resource struct {
 const MessageUnlabelled = "label " + commonv1.LabelKeyManaged + " is removed from the resource, so the provider " +
 	"watches the resource by its name: let admission on the target keep the label, and set it to \"" +
 	commonv1.LabelValueManaged + "\" there"
-
-// ReasonWatchedByName is the reason of the event about that.
-const ReasonWatchedByName event.Reason = "WatchedByName"
 
 // Labelled returns the streams that show a resource which carries our label, the best first.
 func (r Resource) Labelled() []informer.Stream {

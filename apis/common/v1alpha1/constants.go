@@ -112,8 +112,6 @@ const (
 	// ReasonWaitingForDependents means that a deleted Object keeps its resource until the Objects that refer to
 	// it are gone.
 	ReasonWaitingForDependents xpv2.ConditionReason = "WaitingForDependents"
-	// ReasonReferenceCycle means that Objects refer to each other in a circle.
-	ReasonReferenceCycle xpv2.ConditionReason = "ReferenceCycle"
 	// ReasonInvalidReference means that a reference cannot be resolved as it is written, or names what the Object may
 	// not refer to.
 	ReasonInvalidReference xpv2.ConditionReason = "InvalidReference"

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -73,9 +72,6 @@ type resourceID struct {
 // digits are how many digits of the hash of a resource the name of its member may end with. The last are all.
 var digits = [...]int{7, 14, 28, 64}
 
-// ended is a name that ends like that of a member; its first group is the name of the collection.
-var ended = regexp.MustCompile(`^(.+)-(?:[0-9a-f]{7}|[0-9a-f]{14}|[0-9a-f]{28}|[0-9a-f]{64})$`)
-
 // names returns the names that the member of a resource may have, the one to prefer first.
 func (r resourceID) names(collection string) []string {
 	// The text is that of provider-kubernetes, for example "apps/v1, Kind=Deployment/default/web".
@@ -86,15 +82,6 @@ func (r resourceID) names(collection string) []string {
 		names[i] = collection + "-" + hash[:n]
 	}
 	return names
-}
-
-// collectionOf returns the collection whose member an Object would be by its name alone, and whether there may be one.
-func collectionOf(name string) (string, bool) {
-	m := ended.FindStringSubmatch(name)
-	if m == nil {
-		return "", false
-	}
-	return m[1], true
 }
 
 // assign returns the resource that the member of each name stands for. held are the members there are, by name, and

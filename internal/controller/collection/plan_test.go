@@ -113,24 +113,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestCollectionOf shows that the name of a member tells its collection.
-func TestCollectionOf(t *testing.T) {
-	for name, want := range map[string]string{
-		"foo-collection-f878ca0": "foo-collection",
-		"a-b-0123456":            "a-b",
-		id("x").names("long")[1]: "long",
-		id("x").names("long")[3]: "long",
-		"foo-f878ca":             "",
-		"foo-f878caz":            "",
-		"-f878ca0":               "",
-		"plain":                  "",
-	} {
-		if got, _ := collectionOf(name); got != want {
-			t.Errorf("collectionOf(%q): want %q, got %q", name, want, got)
-		}
-	}
-}
-
 // TestAssign shows what becomes of names. A defect of provider-kubernetes: two resources whose hashes begin alike took
 // turns on one member.
 func TestAssign(t *testing.T) {

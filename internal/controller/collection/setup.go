@@ -81,14 +81,10 @@ func collectionsOf(o client.Object, kind schema.GroupKind) []string {
 	return names
 }
 
-// waking returns what wakes the collections of a kind that an Object has, and the one that may wait for its name.
+// waking returns what wakes the collections of a kind that an Object has.
 func waking(kind schema.GroupKind) handler.MapFunc {
 	return func(_ context.Context, o client.Object) (woken []reconcile.Request) {
-		names := collectionsOf(o, kind)
-		if name, ok := collectionOf(o.GetName()); ok {
-			names = append(names, name)
-		}
-		for _, name := range names {
+		for _, name := range collectionsOf(o, kind) {
 			n := types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
 			woken = append(woken, reconcile.Request{NamespacedName: n})
 		}

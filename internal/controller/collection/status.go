@@ -14,7 +14,8 @@ var (
 	errInvalidSelection = targetresource.Because(commonv1.ReasonInvalidSelection, "spec.observeObjects is invalid")
 	// errInvalidTemplate is the cause of errors that only a change of spec.objectTemplate can cure.
 	errInvalidTemplate = targetresource.Because(commonv1.ReasonInvalidTemplate, "spec.objectTemplate is invalid")
-	// errNameTaken is the cause of errors about Objects that are no members and have the names of members.
+	// errNameTaken is the cause of errors about Objects that are no members and have the names of members. Nobody tells
+	// when they go: the collection looks again.
 	errNameTaken = targetresource.Because(commonv1.ReasonNameTaken, "create the collection under another name")
 )
 

@@ -29,8 +29,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeDetails are the resources on the target that connection details come from or, before there is anything to take
-// them from, the ServiceAccount of a Secret.
+// purposeDetails are the resources on the target that connection details come from.
 const purposeDetails informer.Purpose = "details"
 
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
@@ -145,12 +144,14 @@ func (e *remote) origins(ctx context.Context,
 		if found[ref] != nil {
 			continue
 		}
-		s := &origin{ref: ref, lack: lackOf(ref)}
+		s := &origin{ref: ref}
 		found[ref] = s
 		switch {
 		case len(found) > originsMost:
 			s.lack = fmt.Sprintf("connectionDetails name more than %d resources", originsMost)
-		case s.lack == "":
+		case ref.Name == "" || ref.Kind == "" || ref.GroupVersionKind().Version == "":
+			s.lack = "apiVersion, kind and name must be set"
+		default:
 			all, kinds = append(all, s), append(kinds, ref.GroupVersionKind())
 		}
 	}
@@ -173,21 +174,6 @@ func (e *remote) origins(ctx context.Context,
 	}
 	e.Cluster.Watches().Done(e.Owner, purposeDetails)
 	return found, early
-}
-
-// lackOf returns what a detail does not say of its origin.
-func lackOf(ref corev1.ObjectReference) string {
-	switch {
-	case ref.Name == "":
-		return "name is not set"
-	case ref.APIVersion == "":
-		return "apiVersion is not set"
-	case ref.Kind == "":
-		return "kind is not set"
-	case ref.GroupVersionKind().Version == "":
-		return fmt.Sprintf("apiVersion %q has no version", ref.APIVersion)
-	}
-	return ""
 }
 
 // seeOrigin looks at an origin where the target keeps it. That it may not be read is a lack of the detail and not a

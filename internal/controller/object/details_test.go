@@ -216,8 +216,8 @@ func TestDetailWithoutKind(t *testing.T) {
 		kube.Create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		awaitMessage(t, p.c, p.object, unavailable,
-			"Connection details are missing: version (apiVersion is not set), "+
-				`kind (kind is not set), malformed (apiVersion "a/b/c" has no version)`)
+			"Connection details are missing: version (apiVersion, kind and name must be set), "+
+				"kind (apiVersion, kind and name must be set), malformed (apiVersion, kind and name must be set)")
 		p.awaitPublished(t, map[string]string{"color": "blue"})
 		kube.Patch(t, p.tc, emptySettings(p.target), `{"data":{"color":"red"}}`)
 		p.awaitData(t, "settings", "color", "blue")

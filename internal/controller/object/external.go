@@ -1,8 +1,8 @@
 package object
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -10,24 +10,17 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
-
-// reasonLeftOut is the reason of events about what is left out of a manifest.
-const reasonLeftOut event.Reason = "LeftOutOfManifest"
 
 // reasonFieldsMayStay is the reason of events about targets that have lost who owns which field.
 const reasonFieldsMayStay event.Reason = "FieldsMayStay"
@@ -40,15 +33,14 @@ const (
 	messageNoNamespace = "The namespace of the resource does not exist on the target"
 )
 
+// ownersMost is how many fields that others own are told of a resource that they change again and again.
+const ownersMost = 3
+
 // lossesMost is how often in a few minutes a resource is applied again that has only lost its managed fields.
 const lossesMost = 2
 
 // An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
-type external struct {
-	*remote
-
-	leftOut []string // paths of what only a server sets, which is left out of the manifest
-}
+type external struct{ *remote }
 
 // Observe looks at the resource and records what it sees in the status of the Object.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
@@ -80,7 +72,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
-		return e.missing(ctx, o)
+		return e.missing(o)
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -104,13 +96,9 @@ func (e *external) conclude(ctx context.Context, o Object) {
 	default:
 		e.report(o, commonv1.ReasonWaitingForDeletion, err.Error())
 	}
-	if !owns(o) || !e.Follow(ctx, e.live) || e.synced != nil {
-		return
+	if owns(o) && e.Follow(ctx, e.live) && e.synced == nil {
+		e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 	}
-	if o.GetCondition(xpv2.TypeSynced).Message != targetresource.MessageUnlabelled {
-		e.events.Event(o, event.Warning(targetresource.ReasonWatchedByName, errors.New(targetresource.MessageUnlabelled)))
-	}
-	e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 }
 
 // prepare computes what is wanted, and where on the target it lives.
@@ -122,7 +110,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	if e.ignored, err = ignored(o); err != nil {
 		return err
 	}
-	e.leftOut = apply.Prepare(e.Manifest)
+	apply.Prepare(e.Manifest)
 	e.SecretFields = e.references.SecretFields()
 	e.Mapping, err = e.Cluster.Mapping(ctx, e.Manifest.GroupVersionKind())
 	if err != nil {
@@ -136,7 +124,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
 // ever more slowly.
-func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	if ran, err := e.ran(o); ran || err != nil {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
@@ -150,33 +138,8 @@ func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObser
 	if identity(o) == nil {
 		return managed.ExternalObservation{}, nil
 	}
-	if name, err := e.missingAccount(ctx); name != "" || err != nil {
-		e.report(o, commonv1.ReasonWaitingForReference,
-			"waiting for ServiceAccount "+name+" on the target: create the ServiceAccount, without which the target deletes "+
-				"its token")
-		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
-	}
 	wait, err := e.contested(o, e.Manifest)
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
-}
-
-// missingAccount returns the ServiceAccount without which the target deletes the Secret of its token, empty if nothing
-// is known to be missing. The Object is woken when it is made.
-func (e *external) missingAccount(ctx context.Context) (string, error) {
-	t, _, _ := unstructured.NestedString(e.Manifest.Object, "type")
-	if t != string(corev1.SecretTypeServiceAccountToken) {
-		return "", nil
-	}
-	i := informer.WatchRequest{Resource: serviceAccounts, Stream: informer.StreamByName}
-	i.NamespacedName = types.NamespacedName{
-		Namespace: e.Manifest.GetNamespace(), Name: e.Manifest.GetAnnotations()[corev1.ServiceAccountNameKey],
-	}
-	account, err := e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
-	e.Cluster.Watches().Done(e.Owner, purposeDetails)
-	if account == nil && !apierrors.IsForbidden(err) {
-		return i.String(), err
-	}
-	return "", nil
 }
 
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if
@@ -191,7 +154,10 @@ func (e *external) contested(o Object, payload *unstructured.Unstructured) (bool
 	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
 		what = "label " + commonv1.LabelKeyManaged + " is removed"
 	case e.live != nil:
-		what, err = apply.Rival(e.live, payload, e.manager)
+		var owners []string
+		owners, err = apply.Owners(e.live, payload, e.manager)
+		what = cmp.Or(managedadapter.Some(owners, ownersMost, ", "), "fields of the manifest are removed") +
+			": remove the fields from the manifest, or stop the other manager"
 	case len(e.Manifest.GetOwnerReferences()) > 0:
 		what += ", as the garbage collector does if no owner in metadata.ownerReferences exists"
 	}
@@ -290,13 +256,8 @@ func (e *external) apply(ctx context.Context, o Object) error {
 		return recreation{e.remote}.recreate(ctx, o, err)
 	}
 	e.live = live
-	before := o.Observed().Applied
 	if err := e.remember(o); err != nil {
 		return err
-	}
-	if len(e.leftOut) > 0 && (before == nil || before.ManifestHash != o.Observed().Applied.ManifestHash) {
-		e.events.Event(o, event.Normal(reasonLeftOut, "Fields that only a server sets are left out of the manifest: "+
-			strings.Join(e.leftOut, ", ")))
 	}
 	if err := e.see(o); err != nil {
 		return err

@@ -210,7 +210,7 @@ func TestFightIsTold(t *testing.T) {
 	for _, o := range []build.Object{first, second} {
 		awaitCondition(t, c, o, wantCondition{
 			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: commonv1.ReasonContested,
-		}, "sets .data.color")
+		}, "data.color is owned by ")
 	}
 }
 

@@ -101,7 +101,7 @@ func TestImmutableIsRecreated(t *testing.T) {
 				w.awaitRecreated(t, was)
 				awaitReady(t, w.c, o)
 				said := awaitEvent(t, w.c, o, "RecreatingResource")
-				if !strings.HasSuffix(said, "cannot change "+tc.fields) {
+				if !strings.Contains(said, "cannot change it: ") || !strings.Contains(said, tc.fields) {
 					t.Errorf("event: want it to name %s, got %q", tc.fields, said)
 				}
 				if all := strings.Join(events(t, w.c, o, ""), "\n"); strings.Contains(all, "hunter2") {

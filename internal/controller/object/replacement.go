@@ -1,7 +1,6 @@
 package object
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -206,9 +205,10 @@ func (e recreation) recreate(ctx context.Context, o Object, refused error) error
 	if _, err := e.remove(ctx, o); err != nil {
 		return errors.Wrapf(err, "cannot recreate %s", describe(e.live))
 	}
-	fields := strings.Join(e.Client(e.manager).RefusedFields(e.Manifest, refused), ", ")
-	e.events.Event(o, event.Warning(reasonRecreating, errors.Errorf("%s is deleted, and recreated from the manifest, "+
-		"because the target cannot change %s", describe(e.live), cmp.Or(fields, "what differs"))))
+	answer := &apierrors.StatusError{}
+	_ = errors.As(refused, &answer) // Without what is to be done about it. It is one, as it is invalid.
+	e.events.Event(o, event.Warning(reasonRecreating, errors.Wrapf(answer, "%s is deleted, and recreated from the "+
+		"manifest, because the target cannot change it", describe(e.live))))
 	e.await(o, e.remote)
 	return nil
 }

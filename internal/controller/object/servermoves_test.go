@@ -70,7 +70,7 @@ func TestStringData(t *testing.T) {
 }
 
 // TestCopiedManifest shows that a manifest that was copied from a live resource is applied without what only a server
-// sets, that an event says so, and that nothing is written at rest.
+// sets, and that nothing is written at rest.
 func TestCopiedManifest(t *testing.T) {
 	c := provide(t)
 	w := newWorldAs(t, c, build.Namespaced(), "system:masters")
@@ -81,18 +81,10 @@ func TestCopiedManifest(t *testing.T) {
 	metadata["managedFields"] = []any{map[string]any{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}}
 	o := w.object(m)
 	createReady(t, c, o)
-	want := "Fields that only a server sets are left out of the manifest: metadata.creationTimestamp, " +
-		"metadata.generation, metadata.managedFields, metadata.resourceVersion, metadata.uid"
-	if told := awaitEvent(t, c, o, "LeftOutOfManifest"); told != want {
-		t.Errorf("event: want %q, got %q", want, told)
-	}
 	staysUnwritten(t, c, o)
 	w.asksNothing(t, o)
 	setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
 	w.awaitData(t, "settings", "color", "red")
-	if n := len(events(t, c, o, "Fields that only a server sets")); n != 1 {
-		t.Errorf("want one event, got %d", n)
-	}
 }
 
 // twoVersions returns a definition whose version v1 has a default that v1beta1 does not know.
