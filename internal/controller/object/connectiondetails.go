@@ -29,7 +29,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// purposeDetails are the resources on the target that connection details come from.
+// purposeDetails are the resources on the target that connection details come from or, before there is anything to take
+// them from, the ServiceAccount of a Secret.
 const purposeDetails informer.Purpose = "details"
 
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other

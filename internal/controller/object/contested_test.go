@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -13,6 +14,35 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+// TestTokenWaitsForItsAccount shows that an Object of a Secret for a token, which the target deletes as long as the
+// ServiceAccount does not exist, names that, sends nothing meanwhile, and makes the Secret as soon as it is there.
+func TestTokenWaitsForItsAccount(t *testing.T) {
+	t.Parallel()
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	secret := parse(t, `{"apiVersion":"v1","kind":"Secret","type":"kubernetes.io/service-account-token","metadata":{
+		"namespace":"`+w.target+`","name":"token","annotations":{"kubernetes.io/service-account.name":"robot"}}}`)
+	o := w.object(build.Manifest(secret.Object))
+	kube.Create(t, c, o)
+	token := &corev1.Secret{ObjectMeta: build.Meta(w.target, "token")}
+	kube.Eventually(t, "the Object to name the ServiceAccount", func() (bool, string) {
+		_ = w.tc.Delete(t.Context(), token.DeepCopy()) // As the token controller does.
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		s := o.GetCondition(xpv2.TypeSynced)
+		return s.Reason == commonv1.ReasonWaitingForReference &&
+			strings.Contains(s.Message, "ServiceAccount "+w.target+"/robot"), conditions(o) + message(err)
+	})
+	mark := target.Audit(t).Mark()
+	holds(t, c, "nothing is sent", func() (bool, string) {
+		got := target.Audit(t).Since(mark).By(user)
+		return !strings.Contains(got.String(), w.target), got.String()
+	}, o)
+	kube.Create(t, w.tc, &corev1.ServiceAccount{ObjectMeta: build.Meta(w.target, "robot")})
+	awaitCondition(t, c, o, synced)
+	kube.Get(t, w.tc, client.ObjectKeyFromObject(token), token)
+	kube.Remove(t, c, o)
+}
 
 // TestFinalizersAreContested shows that a webhook which takes our finalizers off does not make the provider write again
 // and again, that the Object says so and makes nothing that would outlive it, and that it goes on when that ends.

@@ -10,12 +10,16 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
@@ -72,7 +76,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
-		return e.missing(o)
+		return e.missing(ctx, o)
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -124,7 +128,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
 // ever more slowly.
-func (e *external) missing(o Object) (managed.ExternalObservation, error) {
+func (e *external) missing(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if ran, err := e.ran(o); ran || err != nil {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
@@ -138,8 +142,33 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	if identity(o) == nil {
 		return managed.ExternalObservation{}, nil
 	}
+	if name, err := e.missingAccount(ctx); name != "" || err != nil {
+		e.report(o, commonv1.ReasonWaitingForReference,
+			"waiting for ServiceAccount "+name+" on the target: create the ServiceAccount, without which the target deletes "+
+				"its token")
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
 	wait, err := e.contested(o, e.Manifest)
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
+}
+
+// missingAccount returns the ServiceAccount without which the target deletes the Secret of its token, empty if nothing
+// is known to be missing. The Object is woken when it is made.
+func (e *external) missingAccount(ctx context.Context) (string, error) {
+	t, _, _ := unstructured.NestedString(e.Manifest.Object, "type")
+	if t != string(corev1.SecretTypeServiceAccountToken) {
+		return "", nil
+	}
+	i := informer.WatchRequest{Resource: serviceAccounts, Stream: informer.StreamByName}
+	i.NamespacedName = types.NamespacedName{
+		Namespace: e.Manifest.GetNamespace(), Name: e.Manifest.GetAnnotations()[corev1.ServiceAccountNameKey],
+	}
+	account, err := e.Cluster.Get(ctx, e.Owner, purposeDetails, i)
+	e.Cluster.Watches().Done(e.Owner, purposeDetails)
+	if account == nil && !apierrors.IsForbidden(err) {
+		return i.String(), err
+	}
+	return "", nil
 }
 
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if

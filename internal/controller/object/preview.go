@@ -80,7 +80,7 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 		err = p.compare(ctx, o)
 	}
 	if err == nil && e.live == nil && !dryRun(o) {
-		return e.missing(o)
+		return e.missing(ctx, o)
 	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 }

@@ -27,6 +27,8 @@ import (
 // purposeManifest is the resource of an Object's manifest.
 const purposeManifest informer.Purpose = "manifest"
 
+var serviceAccounts = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+
 // A remote is the resource of one Object on its target, for one reconcile.
 type remote struct {
 	*reconciliation
