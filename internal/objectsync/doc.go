@@ -33,8 +33,7 @@
 //
 // What is given up is not planned: who else needs a related object is known only once this one does not any more. An
 // object that is being deleted, or leaves the filter, gives up related objects, the copy and the state, in this order.
-// It waits for the finalizers of others, and goes after its copy. What the service cluster does not serve is not there,
-// so that nobody waits for it.
+// It waits for the finalizers of others, and goes after its copy.
 //
 // # Merging
 //

@@ -80,23 +80,12 @@ func (in Input) confirmCopyGone(ctx context.Context, r recorded, to Ref) error {
 	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && !r.Pending {
 		return nil
 	}
-	_, err := other.Cache(to.GVR()).Get(to.NamespacedName())
-	if r.Origin == v1alpha1.OriginKCP && apierrors.IsNotFound(err) {
-		return nil // The service cluster does not serve it.
-	}
-	if err != nil {
-		return err
-	}
 	return confirmMissing(ctx, other, to)
 }
 
-// get returns an object, nil if it is not there. What the service cluster does not serve is not there.
+// get returns an object, nil if it is not there.
 func get(side Side, o Ref) (*unstructured.Unstructured, error) {
-	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
-	if apierrors.IsNotFound(err) && !side.ofWorkspace {
-		return nil, nil //nolint:nilnil // So is none told.
-	}
-	return u, err
+	return side.Cache(o.GVR()).Get(o.NamespacedName())
 }
 
 // read returns an object with its content, which is asked for if the cache holds metadata alone. Nil stays nil. What

@@ -9,7 +9,6 @@ import (
 	"time"
 	"unique"
 
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -50,7 +49,7 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	if err != nil {
 		return nil, err
 	}
-	w := &syncWorker{name: name, config: c, syncer: s, served: cache.NewExpiring()}
+	w := &syncWorker{name: name, config: c, syncer: s}
 	var known *records
 	if last != nil {
 		w.workspaces, w.events, known = last.worker.workspaces, last.worker.events, last.worker.objects.records

@@ -24,8 +24,7 @@ import (
 const (
 	// echoMax is how long a deletion is waited for to be seen.
 	echoMax = 5 * time.Second
-	// recheckAfter is how long an answer holds whether a resource is served, and when an object is looked for again of
-	// which nothing is known.
+	// recheckAfter is when an object is looked for again of which nothing is known.
 	recheckAfter = 10 * time.Second
 )
 
@@ -185,44 +184,13 @@ func (rd reader) Select(namespace string, s labels.Selector) ([]*unstructured.Un
 }
 
 // ready returns nil if a stream shows what there is. What the service cluster does not serve is not there for who is to
-// take finalizers off, and deletes nothing. Of related objects others are told so if discovery confirms it.
+// take finalizers off, and deletes nothing.
 func (rd reader) ready(t *informer.Table) error {
-	err, w := t.Ready(), rd.side.pass.worker
-	switch {
-	case rd.side.endpoint != nil || !clusters.IsUnserved(err):
-		return err
-	case w.config.RemoveFinalizers:
+	err := t.Ready()
+	if rd.side.endpoint == nil && rd.side.pass.worker.config.RemoveFinalizers && clusters.IsUnserved(err) {
 		return nil
-	case t == w.streams.copies || w.serves(rd.resource.GroupResource()):
-		return err
 	}
-	gone := apierrors.NewNotFound(rd.resource.GroupResource(), "")
-	gone.ErrStatus.Message = "the service cluster does not serve " + rd.resource.GroupResource().String()
-	return gone
-}
-
-// serves reports whether the service cluster serves a resource, or that is not known. One answer is for many objects.
-func (w *syncWorker) serves(r schema.GroupResource) bool {
-	if known, ok := w.served.Get(r); ok {
-		is, _ := known.(bool)
-		return is
-	}
-	is, err := serves(w.config.Service, r)
-	w.served.Set(r, is || err != nil, recheckAfter)
-	return is || err != nil
-}
-
-// serves asks a server whether it serves a resource, in whatever version.
-func serves(c *clusters.Cluster, r schema.GroupResource) (bool, error) {
-	versions, err := c.Versions(r.Group)
-	for _, v := range versions {
-		list, err := c.Discovery().ServerResourcesForGroupVersion(schema.GroupVersion{Group: r.Group, Version: v}.String())
-		if err != nil || slices.ContainsFunc(list.APIResources,
-			func(is metav1.APIResource) bool { return is.Name == r.Resource }) {
-			return true, err
-		}
-	}
-	return false, err
+	return err
 }
 
 // Copies returns the copies with a key.

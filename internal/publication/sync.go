@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -31,7 +30,6 @@ type syncWorker struct {
 	streams    *streams
 	needs      *dependencies
 	namespaces *namespaceCleaner // nil if none is deleted
-	served     *cache.Expiring   // whether the service cluster serves a schema.GroupResource
 }
 
 // process syncs an object whose turn it is.
