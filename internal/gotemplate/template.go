@@ -133,8 +133,6 @@ var (
 	harmless = regexp.MustCompile(`^(wrong type for value; expected [\w.{} ]+; got [\w.*\[\]{} ]+|` +
 		`wrong number of args for \w+: want [a-z0-9 ]+ got \d+|` +
 		`can't evaluate field \w+ in type [\w.*\[\]{} ]+|range can't iterate over)`)
-	// called is the name of a function that failed.
-	called = regexp.MustCompile(`^error calling \w+`)
 )
 
 // explain says where a template fails, without the values it failed on.
@@ -146,11 +144,8 @@ func explain(err error) error {
 	if parts == nil {
 		return failure{ErrFailed, "it cannot be executed"}
 	}
-	what := harmless.FindString(parts[3])
-	if what == "" {
-		what = called.FindString(parts[3])
-	}
-	return failure{ErrFailed, strings.TrimSuffix("at "+parts[1]+" <"+parts[2]+">: "+what, ": ")}
+	what := "at " + parts[1] + " <" + parts[2] + ">: " + harmless.FindString(parts[3])
+	return failure{ErrFailed, strings.TrimSuffix(what, ": ")}
 }
 
 const (

@@ -76,7 +76,9 @@ var warnings = []warning{
 		"The name of this object or of a related one is in use for another object. Use another name",
 	},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
-	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
+	{ErrTooLarge, ReasonTooLarge, tooLarge},
+	{jsonpath.ErrTooLong, ReasonTooLarge, tooLarge},
+	{gotemplate.ErrTooCostly, ReasonTooLarge, tooLarge},
 	{related.ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
 		related.Max)},
 	{
@@ -85,17 +87,9 @@ var warnings = []warning{
 			NamespacesMax),
 	},
 	{
-		related.ErrNoNamespace, ReasonCannotSync,
-		"Related objects have no namespace. Only the provider of the service can change that",
-	},
-	{
-		related.ErrUneven, ReasonInvalidRelated,
-		"A list of this object names more or fewer related objects than the service does. Name equally many, or ask the " +
-			"provider of the service",
-	},
-	{
 		related.ErrInvalidName, ReasonInvalidRelated,
-		"A name of a related object in this object is not a valid name. Correct the name",
+		"A name of a related object in this object, or the number of names, is not valid. Correct it, or ask the provider " +
+			"of the service",
 	},
 	{
 		ErrCredential, ReasonRefused,
@@ -105,18 +99,16 @@ var warnings = []warning{
 		naming.ErrInvalidName, ReasonInvalidName,
 		"The name of this object cannot be used with the provider of the service. Use another name",
 	},
-	{
-		mutation.ErrFailed, ReasonCannotMutate,
-		"The content of this object is not what the provider of the service expects. Check its fields",
-	},
-	{
-		gotemplate.ErrFailed, ReasonCannotMutate,
-		"A field that the provider of the service needs is missing or wrong in this object. Correct it, or ask the " +
-			"provider of the service",
-	},
-	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
-	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
+	{mutation.ErrFailed, ReasonCannotMutate, cannotMutate},
+	{gotemplate.ErrFailed, ReasonCannotMutate, cannotMutate},
 }
+
+const (
+	tooLarge = "This object, a text in it, or the object with its related objects is too large to be processed. Make it " +
+		"smaller"
+	cannotMutate = "A field that the provider of the service needs is missing or wrong in this object. Correct it, or " +
+		"ask the provider of the service"
+)
 
 // WarningOf returns what a consumer is told of an error. Of conflicts and of what is not known yet, nothing is told.
 func WarningOf(err error) (reason, message string) {
@@ -163,19 +155,17 @@ type RefusalError struct {
 	Object Ref
 	// Cause tells what stands against it.
 	Cause RefusalCause
-	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
-	Hidden string
 }
 
 // Unwrap returns the answer of the server.
 func (r *RefusalError) Unwrap() error { return r.error }
 
-// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so
-// hides what it has of it.
+// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, or not
+// for all objects, and so hides what it has of it.
 func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 	return &RefusalError{
 		Workspace: true, Resource: r, Cause: RefusedByRights,
-		error: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
+		error: errors.Errorf("the workspace has not accepted the permission claim for all %s", r),
 	}
 }
 
@@ -191,15 +181,6 @@ func NewContestedRefusal(workspace bool, r schema.GroupResource) *RefusalError {
 		Workspace: workspace, Resource: r, Cause: RefusedByOthers,
 		error: errors.Errorf("another client, such as a webhook, reverts %s again and again: the provider writes once a "+
 			"minute until this stops", r),
-	}
-}
-
-// newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
-func newHiddenRefusal(o Ref) *RefusalError {
-	r := o.GVR().GroupResource()
-	return &RefusalError{
-		Workspace: true, Resource: r, Cause: RefusedByRights, Hidden: o.Name,
-		error: errors.Errorf("the selector of the permission claim for %s excludes %s", r, o),
 	}
 }
 
@@ -266,10 +247,6 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 		what, of = r.Object.String(), r.Object.String()
 	}
 	switch {
-	case r.Hidden != "":
-		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
-			"provider of the service. Accept the claim for all objects, or set the labels of its selector on this one",
-			r.Resource, r.Hidden)
 	case r.Workspace && r.Cause == RefusedUnread:
 		return ReasonTooLarge, r.Error()
 	case r.Workspace && r.Cause == RefusedByOthers:
@@ -277,7 +254,7 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 			"writes to " + of + " again and again. Stop that client. Until then, the provider writes once a minute"
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
-			r.Resource.String() + ". Accept its permission claim in the APIBinding"
+			r.Resource.String() + ". Accept its permission claim in the APIBinding, for all objects"
 	case r.Workspace && r.Cause == RefusedByQuota:
 		return ReasonNoRoom, "The quota of this workspace is used up, so it rejects " + r.Resource.String() +
 			" of the service. Raise the quota, or delete other objects"

@@ -120,7 +120,7 @@ func (p *pass) create(ctx context.Context, plan copyPlan) error {
 	case c.isPrimary():
 		err = p.meet(ctx, plan)
 	case other.ofWorkspace && confirmMissing(ctx, other, c.to) == nil:
-		err = newHiddenRefusal(c.to) // A permission claim may show only objects with some labels.
+		err = NewClaimRefusal(c.to.GVR().GroupResource()) // A permission claim may show only objects with some labels.
 	default:
 		err = awaited(c.to)
 	}

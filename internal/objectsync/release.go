@@ -130,7 +130,7 @@ func (p *pass) removeRelated(ctx context.Context, r recorded, missing, ends bool
 		return err
 	case !unseen || r.Pending:
 	case w.Writer != nil && !w.ShowsAll(now.From.GVR().GroupResource()):
-		return newHiddenRefusal(now.From) // Our finalizer may be on it.
+		return NewClaimRefusal(now.From.GVR().GroupResource()) // Our finalizer may be on it.
 	case copied != nil && !ends:
 		return nil
 	}

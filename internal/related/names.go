@@ -26,8 +26,6 @@ const Max = 1000
 var (
 	// ErrNoNamespace means that an object without a namespace does not tell the namespaces of its related objects.
 	ErrNoNamespace = errors.New("the object or its copy has no namespace: set object.namespace of the related resource")
-	// ErrUneven means that a reference yields more names on one side than on the other.
-	ErrUneven = errors.New("the reference finds a different number of names in the workspace than on the service cluster")
 	// ErrTooMany means that an object refers to more related objects than Max.
 	ErrTooMany = errors.Errorf("one related resource selects more than %d objects: select fewer", Max)
 	// ErrInvalidName means that a rule yields what is no name.
@@ -37,8 +35,7 @@ var (
 // IsUnresolvable reports whether an error means that an object names related objects by what cannot be a name, so that
 // there are none.
 func IsUnresolvable(err error) bool {
-	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName) ||
-		errors.Is(err, ErrTooMany)
+	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrInvalidName) || errors.Is(err, ErrTooMany)
 }
 
 // noValue is what a template writes for a missing value.
@@ -148,7 +145,7 @@ func (r reference) locate(v View, _ Source, _ string) ([]pairing, error) {
 		return nil, err
 	}
 	if len(from) != len(to) {
-		return nil, ErrUneven
+		return nil, errors.Wrap(ErrInvalidName, "the reference finds more names on one side than on the other")
 	}
 	var out []pairing
 	for i := range from {

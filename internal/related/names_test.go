@@ -152,7 +152,7 @@ func TestNames(t *testing.T) {
 			want: []string{"copies/a default/a", "copies/b default/b"},
 		},
 		"Uneven": {
-			reason: "As many on both sides.", object: by("spec.items.#.name", nil), err: related.ErrUneven,
+			reason: "As many on both sides.", object: by("spec.items.#.name", nil), err: related.ErrInvalidName,
 			change: func(_, below map[string]any) { below["items"] = []any{map[string]any{"name": "a"}} },
 		},
 		"Missing": {reason: "A field that is missing names nothing yet.", object: by("spec.none", nil)},
