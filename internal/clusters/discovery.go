@@ -96,8 +96,7 @@ func (k *kinds) Find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, e
 	return Mapping{}, false, nil
 }
 
-// Authorized returns nil if the target shows what it serves. It is asked each time, as credentials may be
-// revoked.
+// Authorized returns nil if the target shows what it serves. It is asked each time, as credentials may be revoked.
 func (k *kinds) Authorized(ctx context.Context) error {
 	_, err := k.once(ctx, groupsPath(""), func() (any, error) { return k.list(groupsPath("")) })
 	return errors.Wrap(err, "cannot discover groups")
@@ -169,6 +168,9 @@ func (k *kinds) discover(gv schema.GroupVersion, wanted []schema.GroupVersionKin
 			err = gerr
 		}
 	}
+	if apierrors.IsForbidden(err) {
+		err = errors.Wrap(err, "the user needs ClusterRole system:discovery, or in kcp access to the workspace")
+	}
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
@@ -187,6 +189,7 @@ func (k *kinds) keep(gv schema.GroupVersion, served []metav1.APIResource, wanted
 	for _, r := range served {
 		is := gv.WithKind(r.Kind)
 		if slices.Contains(wanted, is) && !strings.Contains(r.Name, "/") { // It is no subresource.
+			k.unserved.Delete(is)
 			k.served[is] = Mapping{
 				Resource:   gv.WithResource(r.Name),
 				Namespaced: r.Namespaced,

@@ -59,4 +59,8 @@ func TestDiscoveryKeepsWhatIsUsed(t *testing.T) {
 	if got := requests.Load(); got != 3 {
 		t.Errorf("want a request for the kind that came and one for that which is not there, got %d in all", got)
 	}
+	c.InvalidateMapping(kind(2)) // As after a 404, which any proxy may answer.
+	if _, err := c.Mapping(t.Context(), kind(2)); err != nil || requests.Load() != 4 {
+		t.Errorf("want a kind asked for that was served a moment ago, got %v after %d requests", err, requests.Load())
+	}
 }

@@ -279,7 +279,7 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 }
 
 // TestRefusedCredentialsNameTheirConfig shows that an Object whose target does not tell what it serves names its
-// ProviderConfig, and the cure, if the target does not know its credentials, and what they may not do if it does.
+// ProviderConfig, and the cure, if the target does not know its credentials, and which right they lack if it does.
 func TestRefusedCredentialsNameTheirConfig(t *testing.T) {
 	t.Parallel()
 	c := provide(t)
@@ -294,7 +294,8 @@ func TestRefusedCredentialsNameTheirConfig(t *testing.T) {
 			cfg: wrong, reason: commonv1.ReasonUnauthorized, says: `": renew the Secret, or other source, that it names`,
 		},
 		"NoToken": {
-			cfg: rest.AnonymousClientConfig(target.Config()), reason: commonv1.ReasonForbidden, says: `cannot get path "/api/v1"`,
+			cfg: rest.AnonymousClientConfig(target.Config()), reason: commonv1.ReasonForbidden,
+			says: "the user needs ClusterRole system:discovery, or in kcp access to the workspace",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
