@@ -6,10 +6,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -120,8 +122,24 @@ func (d *differ) connect(registry *clusters.Registry) error {
 			Cluster: registry.Local(), Wake: func(informer.Owner) {}, Sanitized: d.options.Sanitized,
 			CrossNamespace: d.options.Connections.AllowCrossNamespace,
 		}),
+		List: d.list,
 	}
 	return nil
+}
+
+// list returns the Objects of both scopes that options select. The kind of a scope need not be installed.
+func (d *differ) list(ctx context.Context, o ...client.ListOption) (all []client.Object, err error) {
+	for _, l := range []resource.ManagedList{
+		scope.ClusterObject(nil).NewList(), scope.NamespacedObject(nil).NewList(),
+	} {
+		if err := d.local.List(ctx, l, o...); err != nil && !apimeta.IsNoMatchError(err) {
+			return nil, errors.Wrap(err, "cannot list Objects")
+		}
+		for _, mg := range l.GetItems() {
+			all = append(all, mg)
+		}
+	}
+	return all, nil
 }
 
 // registry returns a registry of connections whose own cluster is that of a configuration.

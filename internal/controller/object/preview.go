@@ -208,7 +208,7 @@ func endPreview(o Object) {
 type Comparer[T Object] struct {
 	// Kind of the Objects.
 	Kind scope.Kind[T]
-	// Options of a controller, of which Registry and References are used.
+	// Options of a controller, of which Registry, References and List are used.
 	Options Options
 	// Target is the cluster of the resources, nil for those of the ProviderConfigs.
 	Target *clusters.Cluster
@@ -276,9 +276,8 @@ func (e *remote) compare(ctx context.Context, o Object, out *Comparison) (err er
 	if observes(o) && !previews(o) {
 		return nil
 	}
-	e.manager = ManagerOf(o)
-	if e.live != nil && !hasSeen(o, e.live.GetUID()) && apply.Manages(e.live, e.manager) {
-		e.manager = ownFieldManager(o) // Another Object of its name has applied the resource.
+	if err := e.claimAlone(ctx, o); err != nil {
+		return err
 	}
 	wanted, err := e.wanted(ctx)
 	if err != nil {
@@ -290,6 +289,17 @@ func (e *remote) compare(ctx context.Context, o Object, out *Comparison) (err er
 		out.Reverse = diff.Of(wanted, live, e.SecretFields...)
 	}
 	return nil
+}
+
+// claimAlone is claim without the list of all Objects where that is not needed, as tenants may not have it: the Object
+// has applied the resource, or no Object of its name has fields there.
+func (e *remote) claimAlone(ctx context.Context, o Object) error {
+	e.manager = ManagerOf(o)
+	if e.live == nil || o.Observed().Applied != nil && hasSeen(o, e.live.GetUID()) ||
+		!apply.Manages(e.live, fieldManager(o)) && !apply.Manages(e.live, ownFieldManager(o)) {
+		return nil
+	}
+	return e.claim(ctx, o)
 }
 
 // Compile returns what is wrong with the queries and paths of an Object, each with its field.
