@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -113,26 +112,23 @@ func hasSeen(o Object, uid types.UID) bool {
 	return bytes.Contains(raw, []byte(uid)) && seenUID(o) == uid // A search costs less than to decode it.
 }
 
-// reasonLeftShared is the reason of events about resources that an Object leaves to another.
-const reasonLeftShared event.Reason = "LeftSharedResource"
-
-// adopter returns the Object to which an Object that ends leaves its live resource. If none is found it is to delete
-// it: there is no other, or it does not share. What a status shows may come from any server, also that of another
+// isAdopted reports whether there is an Object to which an Object that ends leaves its live resource. If not it is to
+// delete it: there is no other, or it does not share. What a status shows may come from any server, also that of another
 // tenant: an Object counts that has the same ProviderConfig, or fields on the resource. Of Objects that are deleted at
 // once the last to be looked at sees that all others are, too, as one cache shows all of them.
-func (e *remote) adopter(ctx context.Context, o Object) (to Object, found bool, err error) {
+func (e *remote) isAdopted(ctx context.Context, o Object) (bool, error) {
 	if o.Desired().SharedResource != xpv2.DeletionOrphan {
-		return nil, false, nil
+		return false, nil
 	}
 	others, err := e.options.others(ctx, o)
 	for _, other := range others {
 		if !meta.WasDeleted(other) && !dryRun(other) && hasSeen(other, e.live.GetUID()) &&
 			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) == policy.Delete &&
 			(scope.Holder(other) == scope.Holder(o) || e.hasFields(other)) {
-			return other, true, nil
+			return true, nil
 		}
 	}
-	return nil, false, errors.Wrap(err, "cannot find the Objects that share the resource")
+	return false, errors.Wrap(err, "cannot find the Objects that share the resource")
 }
 
 // hasFields reports whether the live resource has fields of another Object.
@@ -148,13 +144,9 @@ func (e deletion) transferOwnership(ctx context.Context, o Object) (bool, error)
 	if err != nil || !there {
 		return false, err
 	}
-	to, found, err := e.adopter(ctx, o)
-	if err != nil || !found {
+	adopted, err := e.isAdopted(ctx, o)
+	if err != nil || !adopted {
 		return false, err
 	}
-	if err = e.withdraw(ctx, o); err == nil {
-		e.events.Event(o, event.Normal(reasonLeftShared,
-			"Kept the resource, because another Object manages it: "+to.GetName()))
-	}
-	return true, err
+	return true, e.withdraw(ctx, o)
 }

@@ -122,11 +122,11 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 	if err != nil || !there {
 		return err == nil, errors.Wrapf(waiting(err), "cannot replace %s", describe(seen))
 	}
-	_, found, err := old.adopter(ctx, o)
+	adopted, err := old.isAdopted(ctx, o)
 	if err != nil {
 		return false, err
 	}
-	if found || ending == policy.Withdraw {
+	if adopted || ending == policy.Withdraw {
 		return true, old.withdraw(ctx, o)
 	}
 	if mayApply(o) && !old.applied(o) {
