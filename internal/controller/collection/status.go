@@ -5,7 +5,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -25,23 +24,9 @@ func setCondition(c Collection, cond xpv2.Condition) {
 
 // Reasons of events.
 const (
-	reasonApplied       event.Reason = "AppliedMembers"
-	reasonDeleted       event.Reason = "DeletedMembers"
 	reasonCannotConnect event.Reason = "CannotConnectToTarget"
 	reasonCannotSelect  event.Reason = "CannotSelectResources"
 	reasonCannotCompare event.Reason = "CannotCompareMembers"
 	reasonCannotApply   event.Reason = "CannotApplyMembers"
 	reasonCannotDelete  event.Reason = "CannotDeleteMembers"
 )
-
-// namedMost is how many members an event names.
-const namedMost = 3
-
-// enumerate names the first of some members, and says how many there are beside.
-func enumerate[T any](all []T, name func(T) string) string {
-	names := make([]string, len(all))
-	for i, m := range all {
-		names[i] = name(m)
-	}
-	return managedadapter.Some(names, namedMost, ", ")
-}

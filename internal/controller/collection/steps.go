@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -173,12 +172,7 @@ func (r *Reconciler[T]) dropTakenNames(ctx context.Context, p *pass[T]) error {
 // prune deletes members whose resources are not selected any more.
 func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 	gone := p.plan.prune
-	err := inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
-	if err == nil && len(gone) > 0 {
-		r.Events.Event(p.collection,
-			event.Normal(reasonDeleted, "Deleted "+enumerate(gone, func(m member) string { return m.name })))
-	}
-	return err
+	return inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
 }
 
 // apply applies the members that are missing or not as they should be.
@@ -186,10 +180,6 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 	todo := p.plan.apply
 	if err := inTurn(len(todo), func(i int) error { return r.applyMember(ctx, p, todo[i]) }); err != nil {
 		return err
-	}
-	if len(todo) > 0 {
-		r.Events.Event(p.collection,
-			event.Normal(reasonApplied, "Applied "+enumerate(todo, func(a application) string { return a.name })))
 	}
 	if len(todo)+len(p.plan.prune) > 0 {
 		// What is not shown by then is written once more.
