@@ -103,9 +103,6 @@ func (f *Fence) expired() bool {
 	return e != never && int64(f.now()) >= e
 }
 
-// leads reports whether this replica has held the Lease and has not given it up.
-func (f *Fence) leads() bool { return f.expiry.Load() > 0 }
-
 // usable returns for how long this replica may write after it has renewed a Lease of a duration.
 func usable(lease time.Duration) time.Duration { return lease - lease/marginShare }
 
@@ -141,7 +138,7 @@ type lock struct {
 // Get reads the Lease. If another than this replica holds it, while this one leads, the process ends.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != l.Identity() && l.fence.leads() {
+	if err == nil && record.HolderIdentity != l.Identity() && l.fence.expiry.Load() > 0 {
 		l.fence.end()
 		l.fence.lost("another replica has acquired the Lease: " + record.HolderIdentity)
 	}

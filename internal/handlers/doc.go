@@ -1,5 +1,3 @@
 // Package handlers gives controllers the events that reach them through a clusters.Registry: of targets, of credentials
 // and of ProviderConfigs.
-//
-// It watches nothing itself, and writes nothing.
 package handlers

@@ -1,9 +1,5 @@
 // Package subreconciler runs the reconcilers that are not crossplane-runtime's: a pass is a row of steps, and the first
-// that fails ends it.
-//
-// # Decisions
-//
-// The deadline of the steps is not that of the report at their end: a pass that ran out of time can still say so.
+// that fails ends it. The report at their end has another deadline, so that a pass that ran out of time can say so.
 package subreconciler
 
 import (
