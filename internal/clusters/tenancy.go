@@ -259,8 +259,8 @@ func (o Options) admitName(namespace string, s *commonv1.Sharing) ([]labels.Sele
 	if s == nil || s.Allowed == nil && !o.RestrictClusterConfigs {
 		return nil, nil
 	}
-	selectors, err := selectorsOf(s.Allowed)
-	switch named := names(s.Allowed, namespace); {
+	named, selectors, err := match(s.Allowed, namespace)
+	switch {
 	case err != nil && namespace == "":
 		return nil, invalidConnectionError{err}
 	case namespace == "" || named:
@@ -271,24 +271,18 @@ func (o Options) admitName(namespace string, s *commonv1.Sharing) ([]labels.Sele
 	return selectors, nil
 }
 
-// selectorsOf returns the label selectors of a list. The error names the entry that cannot be parsed.
-func selectorsOf(allowed []commonv1.AllowedNamespaces) ([]labels.Selector, error) {
-	var all []labels.Selector
+// match reports whether a list names a namespace, and returns the label selectors of the list. The error names an entry
+// that cannot be parsed.
+func match(allowed []commonv1.AllowedNamespaces, namespace string) (named bool, all []labels.Selector, err error) {
 	for n, a := range allowed {
-		if a.Selector == nil {
-			continue
+		named = named || slices.Contains(a.Names, namespace)
+		s, serr := metav1.LabelSelectorAsSelector(a.Selector)
+		switch {
+		case serr != nil:
+			err = errors.Wrapf(serr, "cannot parse spec.allowedNamespaces[%d].selector", n)
+		case a.Selector != nil:
+			all = append(all, s)
 		}
-		s, err := metav1.LabelSelectorAsSelector(a.Selector)
-		if err != nil {
-			return nil, errors.Wrapf(err, "cannot parse spec.allowedNamespaces[%d].selector", n)
-		}
-		all = append(all, s)
 	}
-	return all, nil
-}
-
-func names(allowed []commonv1.AllowedNamespaces, namespace string) bool {
-	return slices.ContainsFunc(allowed, func(a commonv1.AllowedNamespaces) bool {
-		return slices.Contains(a.Names, namespace)
-	})
+	return named, all, err
 }
