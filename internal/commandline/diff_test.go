@@ -376,7 +376,8 @@ func TestDiffActsAsItsCaller(t *testing.T) {
 			})
 	}
 	may("configs", rbacv1.PolicyRule{
-		APIGroups: []string{mobjectv1alpha1.GroupVersion.Group}, Resources: []string{"objects", "providerconfigs"}, Verbs: []string{"get"},
+		APIGroups: []string{mobjectv1alpha1.GroupVersion.Group}, Resources: []string{"objects", "providerconfigs"},
+		Verbs: []string{"get"},
 	})
 	kube.Create(t, w.c, build.Credentials(w.namespace, "dead", kube.Kubeconfig(t, &rest.Config{
 		Host: kube.Refused(t), BearerToken: "swordfish",

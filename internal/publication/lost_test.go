@@ -103,7 +103,7 @@ func TestFailingList(t *testing.T) {
 	if _, err := p.worker.newPass(t.Context(), in("c", "other")).load(); !informer.IsFailing(err) {
 		t.Errorf("want nothing known of others, got %v", err)
 	}
-	if err := p.denial(); err == nil || !strings.Contains(err.Error(), "failed to list ws.example.com/v1, Resource=things") {
+	if err := p.denial(); err == nil || !strings.Contains(err.Error(), "ws.example.com/v1, Resource=things") {
 		t.Errorf("want the resource named, got %v", err)
 	}
 }
