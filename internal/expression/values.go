@@ -142,8 +142,8 @@ func (r reading) NativeToValue(v any) ref.Val {
 	return r.Adapter.NativeToValue(v)
 }
 
-// A sortedMap is gone through in the order of its keys: cel-go takes that of Go, which is another one each time. Of maps
-// that an expression makes itself it does.
+// A sortedMap is gone through in the order of its keys. Maps that an expression makes have the order of cel-go, which is
+// another one each time.
 type sortedMap struct {
 	traits.Mapper
 

@@ -208,7 +208,7 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 		r.Amend(obj)
 	}
 	if o, ok := obj.(resource.Conditioned); ok && o.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused {
-		o.SetConditions(Paused())
+		o.SetConditions(Paused().WithObservedGeneration(obj.GetGeneration()))
 	}
 	keepSame(r.last, obj)
 	if r.Suppressed || r.isCurrent(obj) && (SameStatus(r.last, obj) || r.Postpone != nil && r.Postpone(r.last, obj)) {

@@ -79,7 +79,7 @@ func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Obje
 	e.locks.LockKey(key)
 	defer func() { _ = e.locks.UnlockKey(key) }()
 	e.mu.Lock()
-	changes := append(e.open[at], c) // The request before may have had it, and have failed.
+	changes := slices.Concat(e.open[at], []change{c}) // The request before may have had it, and have failed.
 	delete(e.open, at)
 	e.mu.Unlock()
 	known = e.newest(at, known)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // Hold keeps what an Object refers to from going before the Object, and removes its finalizer from what it no longer
@@ -63,7 +62,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if ref.Err != nil || ref.Selector != "" || slices.ContainsFunc(pins, ref.isOf) {
 			continue
 		}
-		at, served, err := r.at(ctx, f.owner(), pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
+		at, served, err := r.at(ctx, pinOf(ref.GVK, &metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
 		if err != nil || !served {
 			continue // What cannot be found has not been pinned by us.
 		}
@@ -86,7 +85,7 @@ func worse(a, b error) error {
 
 // release removes our finalizer from one resource.
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
-	at, served, err := r.at(ctx, f.owner(), p)
+	at, served, err := r.at(ctx, p)
 	if err == nil && served {
 		var objs []Referrer
 		var known metav1.Object
@@ -103,7 +102,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 // pin keeps a resource from going.
 func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 	what := describe(x.pin.Kind, nameOf(x.pin))
-	at, _, err := r.at(ctx, f.owner(), x.pin)
+	at, _, err := r.at(ctx, x.pin)
 	if err == nil {
 		now, failed := r.editor.set(ctx, at, change{finalizer: f.finalizer(), add: true}, x)
 		if err = failed; err == nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
@@ -114,9 +113,7 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 }
 
 // at returns where a resource is, and whether the control plane serves its kind, in another version if need be.
-func (r *Resolver) at(ctx context.Context, o informer.Owner,
-	p commonv1.PinnedReference,
-) (at edited, served bool, err error) {
+func (r *Resolver) at(ctx context.Context, p commonv1.PinnedReference) (at edited, served bool, err error) {
 	m, served, err := r.options.Cluster.Locate(ctx, kindOf(p))
 	at = edited{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
 	if !m.Namespaced {
@@ -187,31 +184,41 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 func (s *objects) reachable(ctx context.Context, f Referrer) (sets.Set[node], error) {
 	met := sets.New[node]()
 	for todo := []node{f.node()}; len(todo) > 0; todo = todo[1:] {
-		objs, err := s.lookup(ctx, todo[0], nil)
+		there, err := s.next(ctx, todo[0])
 		if err != nil {
 			return nil, err
 		}
-		for _, o := range objs {
-			for _, ref := range s.edges(o) {
-				there, err := s.targets(ctx, o, ref)
-				if err != nil {
-					return nil, err
-				}
-				for _, n := range there {
-					if !met.Has(n) {
-						met.Insert(n)
-						todo = append(todo, n)
-					}
-				}
+		for _, n := range there {
+			if !met.Has(n) {
+				met.Insert(n)
+				todo = append(todo, n)
 			}
 		}
 	}
 	return met, nil
 }
 
+// next returns the nodes of the Objects that the Object of a node refers to itself.
+func (s *objects) next(ctx context.Context, n node) (there []node, err error) {
+	objs, err := s.lookup(ctx, n, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objs {
+		for _, ref := range s.edges(o) {
+			found, err := s.targets(ctx, o, ref)
+			if err != nil {
+				return nil, err
+			}
+			there = append(there, found...)
+		}
+	}
+	return there, nil
+}
+
 // free takes finalizers off an Object. Its error is never nil.
 func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
-	at, _, err := r.at(ctx, f.owner(), pinOf(f.GVK, f))
+	at, _, err := r.at(ctx, pinOf(f.GVK, f))
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}

@@ -181,10 +181,10 @@ func Explain(o client.Object, c xpv2.Condition) xpv2.Condition {
 	default:
 		return c
 	}
-	switch {
-	case c.Reason == commonv1.ReasonTargetUnreachable:
+	switch c.Reason { //nolint:exhaustive // Of others the ProviderConfig is not the cause.
+	case commonv1.ReasonTargetUnreachable:
 		c.Message = config + ": " + c.Message
-	case c.Reason == commonv1.ReasonUnauthorized:
+	case commonv1.ReasonUnauthorized:
 		c.Message = "target refuses the credentials of " + config + ": renew the Secret, or other source, that it names: " +
 			c.Message
 	}

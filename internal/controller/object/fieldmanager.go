@@ -113,9 +113,9 @@ func hasSeen(o Object, uid types.UID) bool {
 }
 
 // isAdopted reports whether there is an Object to which an Object that ends leaves its live resource. If not it is to
-// delete it: there is no other, or it does not share. What a status shows may come from any server, also that of another
-// tenant: an Object counts that has the same ProviderConfig, or fields on the resource. Of Objects that are deleted at
-// once the last to be looked at sees that all others are, too, as one cache shows all of them.
+// delete it: there is no other, or it does not share. What a status shows may come from any server, also that of
+// another tenant: an Object counts that has the same ProviderConfig, or fields on the resource. Of Objects that are
+// deleted at once the last to be looked at sees that all others are, too, as one cache shows all of them.
 func (e *remote) isAdopted(ctx context.Context, o Object) (bool, error) {
 	if o.Desired().SharedResource != xpv2.DeletionOrphan {
 		return false, nil
