@@ -142,8 +142,8 @@ func (r reading) NativeToValue(v any) ref.Val {
 	return r.Adapter.NativeToValue(v)
 }
 
-// A sortedMap is gone through in the order of its keys. Maps that an expression makes have the order of cel-go, which is
-// another one each time.
+// A sortedMap is gone through in the order of its keys. Maps that an expression makes have the order of cel-go, which
+// differs each time.
 type sortedMap struct {
 	traits.Mapper
 
