@@ -122,7 +122,7 @@ func TestRecorderLimitsRoutineEvents(t *testing.T) {
 		got = nil
 		for range all {
 			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("CreatedExternalResource", "n"))
-			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("LeftOutOfManifest", "n"))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("RecreatingResource", "n"))
 			r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("CannotCreateExternalResource", errors.New("w")))
 		}
 		for _, reason := range got {
