@@ -42,7 +42,7 @@ type Cluster struct {
 	*kinds
 
 	server      string       // as it may be shown
-	place       string       // its address, and the tenant who has connected first
+	address     string       // its address, and the tenant who has connected first
 	credentials *credentials // what it was connected with, which its users share
 
 	config    *rest.Config // only to make further clients of http

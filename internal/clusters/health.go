@@ -214,14 +214,14 @@ func (r *Registry) Metrics() prometheus.Collector {
 		r.mu.Unlock()
 		for _, key := range used {
 			health, ready := r.Health(key), 0.0
-			if health.Err == nil && !health.Known || !r.options.Slots.Owns(key) {
+			if health.Err == nil && !health.Known || !r.options.Slots.Responsible(key) {
 				continue
 			}
 			if health.Err == nil {
 				ready = 1
 			}
-			kind, place, _ := strings.Cut(key, "/")
-			namespace, name, _ := strings.Cut(place, "/")
+			kind, id, _ := strings.Cut(key, "/")
+			namespace, name, _ := strings.Cut(id, "/")
 			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
 		}
 	})

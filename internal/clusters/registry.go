@@ -185,7 +185,7 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 // probesOf returns what limits the probes of a new cluster, which those of its place share. The caller holds the lock.
 func (r *Registry) probesOf(c *Cluster) *rate.Limiter {
 	for _, other := range r.clusters {
-		if other.place == c.place {
+		if other.address == c.address {
 			return other.breaker.probes
 		}
 	}
@@ -244,7 +244,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		usable() // Its users connect anew.
 	}
 	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
-	c.place = host.Host + " of " + a.tenant
+	c.address = host.Host + " of " + a.tenant
 	c.breaker.probes = r.probesOf(c)
 	// Each client copies the configuration, and so shares its limiter. There is none.
 	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil

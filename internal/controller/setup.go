@@ -42,7 +42,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 func setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
-	owned := func(obj client.Object) bool { return handlers.Owns(o.Registry, obj) }
+	owned := func(obj client.Object) bool { return handlers.Responsible(o.Registry, obj) }
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Owned: owned, Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,

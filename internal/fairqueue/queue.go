@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Shares is of how many parts of the workers a lane gets one if no other has anything to do.
+// Shares is of how many parts of the workers a flow gets one if no other has anything to do.
 const Shares = 3
 
 // Options of a Queue of items.
@@ -16,29 +16,29 @@ type Options[T comparable] struct {
 	Name string
 	// Workers is how many items are under way at most: no more callers of Get may be between Get and Done.
 	Workers int
-	// Lane returns where an item belongs, and whether somebody waits for it. Such items and the others of a lane take
+	// Flow returns where an item belongs, and whether somebody waits for it. Such items and the others of a flow take
 	// turns. It is called when the item begins to wait, and must not call the Queue.
-	Lane func(T) (lane Lane, urgent bool)
+	Flow func(T) (flow Flow, urgent bool)
 }
 
-// A Queue is a workqueue that hands out the items of many lanes in turn. After ShutDown it hands out none.
+// A Queue is a workqueue that hands out the items of many flows in turn. After ShutDown it hands out none.
 type Queue[T comparable] struct {
 	workqueue.TypedInterface[T]
 
 	mu    sync.Mutex // taken before the lock of the workqueue
-	ready *sync.Cond // signalled when a lane may have become ready
-	lanes *lanes[T]
+	ready *sync.Cond // signalled when a flow may have become ready
+	flows *flows[T]
 }
 
 var _ workqueue.TypedInterface[string] = &Queue[string]{}
 
 // New returns an empty Queue.
 func New[T comparable](o Options[T]) *Queue[T] {
-	q := &Queue[T]{lanes: &lanes[T]{
-		workers: o.Workers, laneOf: o.Lane, all: map[Lane]*lane[T]{}, held: map[string]int{}, busy: map[T]*lane[T]{},
+	q := &Queue[T]{flows: &flows[T]{
+		workers: o.Workers, flowOf: o.Flow, all: map[Flow]*flow[T]{}, held: map[string]int{}, busy: map[T]*flow[T]{},
 	}}
 	q.ready = sync.NewCond(&q.mu)
-	q.TypedInterface = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: o.Name, Queue: q.lanes})
+	q.TypedInterface = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: o.Name, Queue: q.flows})
 	return q
 }
 
@@ -49,17 +49,17 @@ func NewDelaying[T comparable](o Options[T]) workqueue.TypedDelayingInterface[T]
 
 // ForController returns what makes the Queue of a controller with a number of workers, for its option NewQueue.
 func ForController[T comparable](
-	workers int, lane func(T) (lane Lane, urgent bool),
+	workers int, flow func(T) (flow Flow, urgent bool),
 ) func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	return func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{
 			Name:          name,
-			DelayingQueue: NewDelaying(Options[T]{Name: name, Workers: workers, Lane: lane}),
+			DelayingQueue: NewDelaying(Options[T]{Name: name, Workers: workers, Flow: flow}),
 		})
 	}
 }
 
-// Add has an item handed out, after those of its lane that are as urgent. One that waits keeps its place unless it has
+// Add has an item handed out, after those of its flow that are as urgent. One that waits keeps its place unless it has
 // become urgent, and one that is under way comes again when it is done.
 func (q *Queue[T]) Add(item T) {
 	q.mu.Lock()
@@ -68,19 +68,19 @@ func (q *Queue[T]) Add(item T) {
 	q.ready.Signal()
 }
 
-// Get waits for the next item of a lane that may have another worker. Done must be called.
+// Get waits for the next item of a flow that may have another worker. Done must be called.
 func (q *Queue[T]) Get() (item T, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.ShuttingDown() && q.lanes.Len() == 0 {
+	for !q.ShuttingDown() && q.flows.Len() == 0 {
 		q.ready.Wait()
 	}
 	if q.ShuttingDown() {
 		return item, true
 	}
 	item, shutdown = q.TypedInterface.Get()
-	if q.lanes.Len() > 0 {
-		q.ready.Signal() // One call of Done may make several lanes ready.
+	if q.flows.Len() > 0 {
+		q.ready.Signal() // One call of Done may make several flows ready.
 	}
 	return item, shutdown
 }
@@ -89,7 +89,7 @@ func (q *Queue[T]) Get() (item T, shutdown bool) {
 func (q *Queue[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lanes.done(item)
+	q.flows.done(item)
 	q.TypedInterface.Done(item)
 	q.ready.Signal()
 }
@@ -98,7 +98,7 @@ func (q *Queue[T]) Done(item T) {
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.lanes.waiting
+	return q.flows.waiting
 }
 
 // ShutDown ends the queue.
@@ -109,30 +109,30 @@ func (q *Queue[T]) ShutDown() {
 	q.ready.Broadcast()
 }
 
-// A Lane is where items wait for each other.
-type Lane struct {
-	// Tenant has the lane. What its lanes hold together counts for each of them.
+// A Flow is where items wait for each other.
+type Flow struct {
+	// Tenant has the flow. What its flows hold together counts for each of them.
 	Tenant string
 	// Name is unique in the tenant.
 	Name string
 }
 
-// lanes hold the items that wait, and count those under way. The lock of the Queue guards them.
-type lanes[T comparable] struct {
+// flows hold the items that wait, and count those under way. The lock of the Queue guards them.
+type flows[T comparable] struct {
 	workers int
-	laneOf  func(T) (lane Lane, urgent bool)
+	flowOf  func(T) (flow Flow, urgent bool)
 
-	all     map[Lane]*lane[T] // those with an item that waits or is under way
-	turns   []*lane[T]        // those with an item that waits, the next first
+	all     map[Flow]*flow[T] // those with an item that waits or is under way
+	turns   []*flow[T]        // those with an item that waits, the next first
 	held    map[string]int    // items under way, by tenant, none of them zero
-	busy    map[T]*lane[T]    // items under way
+	busy    map[T]*flow[T]    // items under way
 	waiting int
 }
 
-var _ workqueue.Queue[string] = &lanes[string]{}
+var _ workqueue.Queue[string] = &flows[string]{}
 
-type lane[T comparable] struct {
-	Lane
+type flow[T comparable] struct {
+	Flow
 
 	urgent, others []T
 	turn           bool // the next is one of the others, if both wait
@@ -140,10 +140,10 @@ type lane[T comparable] struct {
 }
 
 // waiting returns how many items wait.
-func (l *lane[T]) waiting() int { return len(l.urgent) + len(l.others) }
+func (l *flow[T]) waiting() int { return len(l.urgent) + len(l.others) }
 
 // pop takes the first item of those whose turn it is.
-func (l *lane[T]) pop() (item T) {
+func (l *flow[T]) pop() (item T) {
 	from := &l.urgent
 	if len(l.urgent) == 0 || l.turn && len(l.others) > 0 {
 		from = &l.others
@@ -154,8 +154,8 @@ func (l *lane[T]) pop() (item T) {
 }
 
 // Touch is called for an item that waits and is added again. It keeps its place, unless it has become urgent.
-func (s *lanes[T]) Touch(item T) {
-	id, urgent := s.laneOf(item)
+func (s *flows[T]) Touch(item T) {
+	id, urgent := s.flowOf(item)
 	l := s.all[id]
 	if !urgent || l == nil {
 		return
@@ -166,12 +166,12 @@ func (s *lanes[T]) Touch(item T) {
 	}
 }
 
-// Push adds an item to its lane.
-func (s *lanes[T]) Push(item T) {
-	id, urgent := s.laneOf(item)
+// Push adds an item to its flow.
+func (s *flows[T]) Push(item T) {
+	id, urgent := s.flowOf(item)
 	l := s.all[id]
 	if l == nil {
-		l = &lane[T]{Lane: id}
+		l = &flow[T]{Flow: id}
 		s.all[id] = l
 	}
 	if l.waiting() == 0 {
@@ -186,20 +186,20 @@ func (s *lanes[T]) Push(item T) {
 }
 
 // Len returns 0 if Pop has nothing to return now.
-func (s *lanes[T]) Len() int {
+func (s *flows[T]) Len() int {
 	if !slices.ContainsFunc(s.turns, s.admits) {
 		return 0
 	}
 	return s.waiting
 }
 
-// admits reports whether a lane may have another worker.
-func (s *lanes[T]) admits(l *lane[T]) bool {
+// admits reports whether a flow may have another worker.
+func (s *flows[T]) admits(l *flow[T]) bool {
 	return l.held+s.held[l.Tenant] < s.workers-len(s.busy)
 }
 
-// Pop takes the next item of the lane whose turn it is, which gets the last turn.
-func (s *lanes[T]) Pop() T {
+// Pop takes the next item of the flow whose turn it is, which gets the last turn.
+func (s *flows[T]) Pop() T {
 	i := slices.IndexFunc(s.turns, s.admits)
 	l := s.turns[i]
 	s.turns = slices.Delete(s.turns, i, i+1)
@@ -215,7 +215,7 @@ func (s *lanes[T]) Pop() T {
 }
 
 // done gives the worker of an item back to all.
-func (s *lanes[T]) done(item T) {
+func (s *flows[T]) done(item T) {
 	l := s.busy[item]
 	if l == nil {
 		return
@@ -225,6 +225,6 @@ func (s *lanes[T]) done(item T) {
 		delete(s.held, l.Tenant)
 	}
 	if l.held--; l.held+l.waiting() == 0 {
-		delete(s.all, l.Lane)
+		delete(s.all, l.Flow)
 	}
 }

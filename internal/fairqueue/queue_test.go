@@ -12,33 +12,33 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// laneOf returns the lane of an item such as "tenant/lane/item".
-func laneOf(item string) Lane {
+// flowOf returns the flow of an item such as "tenant/flow/item".
+func flowOf(item string) Flow {
 	parts := strings.Split(item, "/")
-	return Lane{Tenant: parts[0], Name: parts[1]}
+	return Flow{Tenant: parts[0], Name: parts[1]}
 }
 
-// placeOf returns the lane of an item, and whether it is urgent, as "tenant/lane/item!" is.
-func placeOf(item string) (lane Lane, urgent bool) { return laneOf(item), strings.HasSuffix(item, "!") }
+// placeOf returns the flow of an item, and whether it is urgent, as "tenant/flow/item!" is.
+func placeOf(item string) (flow Flow, urgent bool) { return flowOf(item), strings.HasSuffix(item, "!") }
 
 func newTestQueue(workers int) *Queue[string] {
-	return New(Options[string]{Workers: workers, Lane: placeOf})
+	return New(Options[string]{Workers: workers, Flow: placeOf})
 }
 
 // takeAll takes what is handed out now.
 func takeAll(q *Queue[string]) []string {
 	var all []string
-	for q.lanes.Len() > 0 {
+	for q.flows.Len() > 0 {
 		item, _ := q.Get()
 		all = append(all, item)
 	}
 	return all
 }
 
-// many returns the first items of lanes, one lane after the other.
-func many(n int, lanes ...string) []string {
+// many returns the first items of flows, one flow after the other.
+func many(n int, flows ...string) []string {
 	var all []string
-	for _, l := range lanes {
+	for _, l := range flows {
 		for i := range n {
 			all = append(all, fmt.Sprintf("%s/%d", l, i))
 		}
@@ -46,23 +46,23 @@ func many(n int, lanes ...string) []string {
 	return all
 }
 
-// counts returns how many of the items each lane has.
+// counts returns how many of the items each flow has.
 func counts(items []string) map[string]int {
 	n := map[string]int{}
 	for _, item := range items {
-		l := laneOf(item)
+		l := flowOf(item)
 		n[l.Tenant+"/"+l.Name]++
 	}
 	return n
 }
 
-// TestShares shows how many workers lanes hold that never give one back, and that others get some nevertheless.
+// TestShares shows how many workers flows hold that never give one back, and that others get some nevertheless.
 func TestShares(t *testing.T) {
 	const workers, each = 300, 1000
-	all := func(tenants, lanes int) []string {
+	all := func(tenants, flows int) []string {
 		var names []string
 		for i := range tenants {
-			for n := range lanes {
+			for n := range flows {
 				names = append(names, fmt.Sprintf("t%d/l%d", i, n))
 			}
 		}
@@ -70,13 +70,13 @@ func TestShares(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		reason         string
-		tenants, lanes int
-		want           map[string]int // by lane; nil for no look
-		of             string         // a lane that comes later
+		tenants, flows int
+		want           map[string]int // by flow; nil for no look
+		of             string         // a flow that comes later
 		wantThen       int
 	}{
 		"One": {
-			"One lane gets a third of the workers. A second lane gets a third of the rest.", 1, 1,
+			"One flow gets a third of the workers. A second flow gets a third of the rest.", 1, 1,
 			map[string]int{"t0/l0": 100},
 			"other/l", 67,
 		},
@@ -85,13 +85,13 @@ func TestShares(t *testing.T) {
 			map[string]int{"t0/l0": 38, "t1/l0": 38, "t2/l0": 38, "t3/l0": 38, "t4/l0": 37, "t5/l0": 37},
 			"other/l", 25,
 		},
-		"FiveLanes":   {"One tenant with many targets leaves half to others, some to its own.", 1, 5, nil, "t0/other", 4},
+		"FiveFlows":   {"One tenant with many targets leaves half to others, some to its own.", 1, 5, nil, "t0/other", 4},
 		"ManyTenants": {"Fifty tenants leave something.", 50, 1, nil, "other/l", 3},
-		"ManyLanes":   {"A hundred targets of one tenant leave half to others.", 1, 100, nil, "other/l", 50},
+		"ManyFlows":   {"A hundred targets of one tenant leave half to others.", 1, 100, nil, "other/l", 50},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newTestQueue(workers)
-			for _, item := range many(each, all(tc.tenants, tc.lanes)...) {
+			for _, item := range many(each, all(tc.tenants, tc.flows)...) {
 				q.Add(item)
 			}
 			held := counts(takeAll(q))
@@ -108,18 +108,18 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestChangedLane shows that a worker goes back to the lane that it was taken for, although the item belongs to another
+// TestChangedFlow shows that a worker goes back to the flow that it was taken for, although the item belongs to another
 // one meanwhile.
-func TestChangedLane(t *testing.T) {
-	lane := Lane{Name: "before"}
-	q := New(Options[string]{Workers: 9, Lane: func(string) (Lane, bool) { return lane, false }})
+func TestChangedFlow(t *testing.T) {
+	flow := Flow{Name: "before"}
+	q := New(Options[string]{Workers: 9, Flow: func(string) (Flow, bool) { return flow, false }})
 	q.Add("a")
 	item, _ := q.Get()
-	lane.Name = "after"
+	flow.Name = "after"
 	q.Add("a")
 	q.Done(item)
-	if _, left := q.lanes.all[Lane{Name: "before"}]; left {
-		t.Error("the lane is left")
+	if _, left := q.flows.all[Flow{Name: "before"}]; left {
+		t.Error("the flow is left")
 	}
 	item, _ = q.Get()
 	q.Done(item)
@@ -129,7 +129,7 @@ func TestChangedLane(t *testing.T) {
 // wantEmpty checks that nothing is left of what was handed out.
 func wantEmpty(t *testing.T, q *Queue[string]) {
 	t.Helper()
-	s := q.lanes
+	s := q.flows
 	if n := len(s.all) + len(s.turns) + len(s.held) + len(s.busy) + s.waiting; n > 0 {
 		t.Errorf("want nothing left, got %+v", s)
 	}
@@ -160,22 +160,22 @@ func (m *model) done(item string) {
 	}
 }
 
-// next returns which items may be handed out: the first of each lane that may have a worker.
+// next returns which items may be handed out: the first of each flow that may have a worker.
 func (m *model) next() []string {
 	var all []string
-	seen := map[Lane]bool{}
+	seen := map[Flow]bool{}
 	for _, item := range m.waiting {
-		l := laneOf(item)
+		l := flowOf(item)
 		if seen[l] {
 			continue
 		}
 		seen[l] = true
 		held := 0
 		for _, b := range m.busy {
-			if laneOf(b) == l {
+			if flowOf(b) == l {
 				held++
 			}
-			if laneOf(b).Tenant == l.Tenant {
+			if flowOf(b).Tenant == l.Tenant {
 				held++
 			}
 		}
@@ -187,13 +187,13 @@ func (m *model) next() []string {
 }
 
 // TestModel compares a Queue with a model, for random operations: nothing is handed out twice at a time or out of its
-// order, no lane waits that may have a worker, and none is passed over for long.
+// order, no flow waits that may have a worker, and none is passed over for long.
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		workers := 1 + r.IntN(12)
 		q, m := newTestQueue(workers), &model{workers: workers, again: map[string]bool{}}
-		passedOver := map[Lane]int{}
+		passedOver := map[Flow]int{}
 		for range 300 {
 			switch n := r.IntN(4); {
 			case n == 0 && len(m.busy) > 0:
@@ -210,7 +210,7 @@ func TestModel(t *testing.T) {
 			if got := q.Len(); got != len(m.waiting) {
 				t.Fatalf("seed %d: want %d that wait, got %d", seed, len(m.waiting), got)
 			}
-			if got := q.lanes.Len() > 0; got != (len(m.next()) > 0) {
+			if got := q.flows.Len() > 0; got != (len(m.next()) > 0) {
 				t.Fatalf("seed %d: want one handed out: %t, got %t", seed, !got, got)
 			}
 		}
@@ -229,22 +229,22 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// take takes an item and checks that it is the turn of its lane. passedOver counts how often others came before a lane
+// take takes an item and checks that it is the turn of its flow. passedOver counts how often others came before a flow
 // that could have a worker.
-func take(t *testing.T, q *Queue[string], m *model, passedOver map[Lane]int) {
+func take(t *testing.T, q *Queue[string], m *model, passedOver map[Flow]int) {
 	t.Helper()
-	const lanes = 6
+	const flows = 6
 	ready := m.next()
 	item, _ := q.Get()
 	if !slices.Contains(ready, item) {
 		t.Fatalf("want one of %v, got %s", ready, item)
 	}
 	for _, other := range ready {
-		l := laneOf(other)
+		l := flowOf(other)
 		if passedOver[l]++; other == item {
 			passedOver[l] = 0
 		}
-		if passedOver[l] > lanes {
+		if passedOver[l] > flows {
 			t.Fatalf("%s was passed over %d times", other, passedOver[l])
 		}
 	}
@@ -291,7 +291,7 @@ func TestWorkers(t *testing.T) {
 	wantEmpty(t, q)
 }
 
-// TestForController shows that a controller's queue delays, limits and hands out by lanes.
+// TestForController shows that a controller's queue delays, limits and hands out by flows.
 func TestForController(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Millisecond, time.Second)
 	q := ForController(9, placeOf)("fairqueue-test", limiter)
@@ -309,20 +309,20 @@ func TestForController(t *testing.T) {
 	}
 }
 
-// TestTurns shows that lanes take turns, and that the items of each keep their order.
+// TestTurns shows that flows take turns, and that the items of each keep their order.
 func TestTurns(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, added, want string }{
-		"One":         {"The items of a lane keep their order.", "a/x/1 a/x/2 a/x/3", "a/x/1 a/x/2 a/x/3"},
+		"One":         {"The items of a flow keep their order.", "a/x/1 a/x/2 a/x/3", "a/x/1 a/x/2 a/x/3"},
 		"Busy":        {"The one item of another comes second.", "a/x/1 a/x/2 a/x/3 b/x/1", "a/x/1 b/x/1 a/x/2 a/x/3"},
-		"OfOneTenant": {"Lanes of one tenant take turns, too.", "a/x/1 a/x/2 a/y/1", "a/x/1 a/y/1 a/x/2"},
+		"OfOneTenant": {"Flows of one tenant take turns, too.", "a/x/1 a/x/2 a/y/1", "a/x/1 a/y/1 a/x/2"},
 		"Several":     {"Each has its turn.", "a/x/1 b/x/1 b/x/2 a/x/2 c/x/1", "a/x/1 b/x/1 c/x/1 a/x/2 b/x/2"},
 		"Twice":       {"What waits keeps its place, and does not come twice.", "a/x/1 a/x/2 a/x/1", "a/x/1 a/x/2"},
 		"Urgent": {
-			"In a lane those that somebody waits for and the others take turns, as long as there are both.",
+			"In a flow those that somebody waits for and the others take turns, as long as there are both.",
 			"a/x/1 a/x/2 a/x/3 a/x/4 a/x/5! a/x/6!", "a/x/5! a/x/1 a/x/6! a/x/2 a/x/3 a/x/4",
 		},
-		"UrgentOfOneLane": {
-			"They have no more turns than their lane has.", "a/x/1 a/x/2! a/x/3! b/x/1 b/x/2",
+		"UrgentOfOneFlow": {
+			"They have no more turns than their flow has.", "a/x/1 a/x/2! a/x/3! b/x/1 b/x/2",
 			"a/x/2! b/x/1 a/x/1 b/x/2 a/x/3!",
 		},
 	} {
@@ -341,7 +341,7 @@ func TestTurns(t *testing.T) {
 // TestBecomesUrgent shows that what waits goes before those that nobody waits for once somebody waits for it.
 func TestBecomesUrgent(t *testing.T) {
 	var changed string
-	q := New(Options[string]{Workers: 100, Lane: func(item string) (Lane, bool) { return Lane{}, item == changed }})
+	q := New(Options[string]{Workers: 100, Flow: func(item string) (Flow, bool) { return Flow{}, item == changed }})
 	for _, item := range []string{"a", "b", "c", "d"} {
 		q.Add(item)
 	}

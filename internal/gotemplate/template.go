@@ -126,9 +126,9 @@ func (f failure) Error() string { return f.cause.Error() + ": " + f.detail }
 func (f failure) Unwrap() error { return f.cause }
 
 var (
-	// place is the beginning of an error of text/template: where in which template, and the part of the template that
+	// position is the beginning of an error of text/template: where in which template, and the part of the template that
 	// failed.
-	place = regexp.MustCompile(`(?s)^template: :(\d+:\d+): executing "[^"]*" at <(.*?)>: (.*)$`)
+	position = regexp.MustCompile(`(?s)^template: :(\d+:\d+): executing "[^"]*" at <(.*?)>: (.*)$`)
 	// harmless are the errors that tell types and names of the template, and no value.
 	harmless = regexp.MustCompile(`^(wrong type for value; expected [\w.{} ]+; got [\w.*\[\]{} ]+|` +
 		`wrong number of args for \w+: want [a-z0-9 ]+ got \d+|` +
@@ -140,7 +140,7 @@ func explain(err error) error {
 	if errors.Is(err, ErrTooCostly) {
 		return ErrTooCostly
 	}
-	parts := place.FindStringSubmatch(err.Error())
+	parts := position.FindStringSubmatch(err.Error())
 	if parts == nil {
 		return failure{ErrFailed, "it cannot be executed"}
 	}

@@ -73,20 +73,20 @@ func Users(r *clusters.Registry, c scope.Config) handler.EventHandler {
 	}
 }
 
-// Owns reports whether a resource of ours is in the slot of this replica.
-func Owns(r *clusters.Registry, o client.Object) bool {
-	return r.Slots() == nil || r.Slots().Owns(scope.Holder(o))
+// Responsible reports whether a resource of ours is in the slot of this replica.
+func Responsible(r *clusters.Registry, o client.Object) bool {
+	return r.Slots() == nil || r.Slots().Responsible(scope.Holder(o))
 }
 
 // InSlot lets pass the events of another predicate that are about resources in the slot of this replica, and those by
 // which one comes into it or leaves it.
 func InSlot(r *clusters.Registry, next predicate.Predicate) predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return Owns(r, e.Object) && next.Create(e) },
+		CreateFunc: func(e event.CreateEvent) bool { return Responsible(r, e.Object) && next.Create(e) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			was, is := Owns(r, e.ObjectOld), Owns(r, e.ObjectNew)
+			was, is := Responsible(r, e.ObjectOld), Responsible(r, e.ObjectNew)
 			return was != is || is && next.Update(e)
 		},
-		DeleteFunc: func(e event.DeleteEvent) bool { return Owns(r, e.Object) && next.Delete(e) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return Responsible(r, e.Object) && next.Delete(e) },
 	}
 }

@@ -91,7 +91,7 @@ var ErrNoPlace = errors.New("path selects values that cannot be set")
 // Splice returns a document with the value of a path, or each of several, replaced by other JSON, of at most so many
 // bytes. Without a value it is the document itself.
 func (p Path) Splice(document []byte, most int, by func(gjson.Result) (string, error)) ([]byte, error) {
-	values, err := p.places(document)
+	values, err := p.matches(document)
 	if err != nil || len(values) == 0 {
 		return document, err
 	}
@@ -111,8 +111,8 @@ func (p Path) Splice(document []byte, most int, by func(gjson.Result) (string, e
 	return append(out, document[last:]...), nil
 }
 
-// places returns the values that a path selects, with their places in the document, in order.
-func (p Path) places(document []byte) ([]gjson.Result, error) {
+// matches returns the values that a path selects, with their places in the document, in order.
+func (p Path) matches(document []byte) ([]gjson.Result, error) {
 	found := p.Get(document)
 	values := []gjson.Result{found}
 	switch {

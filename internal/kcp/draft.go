@@ -161,8 +161,8 @@ func textOf(entry map[string]any, field ...string) string {
 // conflictPause is the longest pause before a Change is made again on what somebody else has written.
 const conflictPause = 50 * time.Millisecond
 
-// A Place is where an APIExport is, and how it is reached.
-type Place struct {
+// An ExportClient is where an APIExport is, and how it is reached.
+type ExportClient struct {
 	// Server is the URL of the workspace.
 	Server string
 	// Name of the APIExport.
@@ -187,7 +187,7 @@ type Writer struct {
 }
 
 // Write makes a Change to an APIExport until it is written on what is there, and returns the APIExport as it is then.
-func (w *Writer) Write(ctx context.Context, p Place, c Change) (*unstructured.Unstructured, error) {
+func (w *Writer) Write(ctx context.Context, p ExportClient, c Change) (*unstructured.Unstructured, error) {
 	lock, _ := w.locks.LoadOrStore([2]string{p.Server, p.Name}, &sync.Mutex{})
 	mu, _ := lock.(*sync.Mutex)
 	mu.Lock()
@@ -212,7 +212,9 @@ func (w *Writer) Write(ctx context.Context, p Place, c Change) (*unstructured.Un
 }
 
 // write makes a Change once. It sends nothing if the Change changes nothing.
-func write(ctx context.Context, p Place, u *unstructured.Unstructured, c Change) (*unstructured.Unstructured, error) {
+func write(
+	ctx context.Context, p ExportClient, u *unstructured.Unstructured, c Change,
+) (*unstructured.Unstructured, error) {
 	if u == nil && !p.MayCreate {
 		return nil, errors.Wrapf(ErrNoExport, "cannot write APIExport %q", p.Name)
 	}
@@ -230,7 +232,7 @@ func write(ctx context.Context, p Place, u *unstructured.Unstructured, c Change)
 	return answer, err
 }
 
-func send(ctx context.Context, p Place, d *Draft) (*unstructured.Unstructured, error) {
+func send(ctx context.Context, p ExportClient, d *Draft) (*unstructured.Unstructured, error) {
 	if d.base == nil {
 		u, err := p.Client.Create(ctx, d.next, metav1.CreateOptions{})
 		return u, errors.Wrapf(err, "cannot create APIExport %q", p.Name)

@@ -44,7 +44,7 @@ func events() kcp.Claim {
 }
 
 // workspace returns a workspace with schemas for resources, and how the APIExport of a name in it is written.
-func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Config, kcp.Place) {
+func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Config, kcp.ExportClient) {
 	t.Helper()
 	path, cfg := server.Workspace(t)
 	c := testkcp.Client(t, cfg)
@@ -59,7 +59,7 @@ func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Co
 		})
 	}
 	client := exports(t, cfg)
-	return path, cfg, kcp.Place{
+	return path, cfg, kcp.ExportClient{
 		Server: cfg.Host, Client: client, Name: export, MayCreate: true, Put: func(*unstructured.Unstructured) {},
 		Read: func(ctx context.Context) (*unstructured.Unstructured, error) {
 			u, err := client.Get(ctx, export, metav1.GetOptions{})

@@ -104,7 +104,7 @@ func (p *pass) expect(plan copyPlan) error {
 	}
 	p.state.remember(c, plan.remembered, true)
 	if at := c.to.NamespacedName(); c.isPrimary() && p.state.copy.NamespacedName != at {
-		p.state.copy = place{NamespacedName: at}
+		p.state.copy = location{NamespacedName: at}
 	}
 	return nil
 }
@@ -298,7 +298,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 
 // isThere asks the service cluster whether the copy is where it is looked for, whosever it is by now.
 func (p *pass) isThere(ctx context.Context) (bool, error) {
-	at := p.syncer.copyRef(p.view.place())
+	at := p.syncer.copyRef(p.view.location())
 	if at.Name == "" {
 		return false, nil
 	}
@@ -312,9 +312,9 @@ func (p *pass) isThere(ctx context.Context) (bool, error) {
 
 // save writes what the state is to be by now. If the copy tells whose it is, the state does, too.
 func (p *pass) save(ctx context.Context) error {
-	at, is := place{}, p.view.copied
+	at, is := location{}, p.view.copied
 	if is != nil && p.whole { // Until all is known that may be found by marks, the state does not say where the copy is.
-		at = place{nameOf(is), is.GetUID()}
+		at = location{nameOf(is), is.GetUID()}
 	}
 	return p.secret.save(ctx, &p.state, at, is != nil && is.GetAnnotations()[AnnotationPublication] != "")
 }

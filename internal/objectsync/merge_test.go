@@ -310,7 +310,7 @@ func TestStateKeepsItsValues(t *testing.T) {
 	if _, err := secret.read(read); err != nil {
 		t.Fatal(err)
 	}
-	if err := secret.save(t.Context(), &s, place{}, true); err != nil {
+	if err := secret.save(t.Context(), &s, location{}, true); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(w.patch, `"data"`) || !strings.Contains(w.patch, `"resourceVersion":"7"`) {

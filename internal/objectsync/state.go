@@ -45,13 +45,13 @@ func (i Identity) StateName(version string) string {
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
 	contents map[string][]byte // by the key of the object
-	copy     place
+	copy     location
 	records  map[Record]recorded // by what tells a copy from others
 }
 
-// A place is where the copy of an object is, or is about to be made. It has no name if the state does not say where: it
-// is api-syncagent's, or not all related objects are known since it was lost.
-type place struct {
+// A location is where the copy of an object is, or is about to be made. It has no name if the state does not say where:
+// it is api-syncagent's, or not all related objects are known since it was lost.
+type location struct {
 	types.NamespacedName
 
 	// UID is that of the copy, empty if it was not known when the state was written.

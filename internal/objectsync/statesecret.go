@@ -63,7 +63,7 @@ func (s *stateSecret) ref() Ref {
 
 // save writes a state if the Secret has another. Where the copy is goes with it, if that is known; where it is about to
 // be made is written before. One that does not tell whose it is does from the first change on, or if it has to.
-func (s *stateSecret) save(ctx context.Context, next *state, at place, tells bool) error {
+func (s *stateSecret) save(ctx context.Context, next *state, at location, tells bool) error {
 	moves := next.copy.NamespacedName != s.stored.copy.NamespacedName
 	same := maps.EqualFunc(next.contents, s.stored.contents, bytes.Equal) && maps.Equal(next.records, s.stored.records)
 	if s.exists && !moves && same && (s.marked || !tells) {
@@ -252,7 +252,7 @@ func slotIn(secret *unstructured.Unstructured, cluster string, o Ref) []byte {
 // IsAt reports whether an object is where a state says that the copy is, or may be if the state does not say where. A
 // Secret that is nil says that it is nowhere.
 func IsAt(secret, u *unstructured.Unstructured) bool {
-	var at place
+	var at location
 	return secret != nil && readValue(secret, keyCopy, &at) == nil &&
 		(at.Name == "" || at.NamespacedName == nameOf(u))
 }

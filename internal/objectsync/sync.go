@@ -280,7 +280,7 @@ func (s *Syncer) look(in Input, last bool) (*view, *stateSecret, error) {
 // it: what says elsewhere that it is the copy was written by somebody else. Only a state that does not say where, as
 // that of api-syncagent, lets a copy that an earlier rule has named be found by what it says.
 func (v *view) findCopy(copies Cache, hasState bool) (*unstructured.Unstructured, error) {
-	if at := v.place(); at.Name != "" {
+	if at := v.location(); at.Name != "" {
 		if u, err := copies.Get(at); err != nil || u != nil && v.isCopy(u) {
 			return u, err
 		}
@@ -299,9 +299,9 @@ func (v *view) findCopy(copies Cache, hasState bool) (*unstructured.Unstructured
 	return all[0], nil
 }
 
-// place returns where the copy is looked for: where the state says or, if it does not, where a rule has it. It has no
-// name if that fails.
-func (v *view) place() types.NamespacedName {
+// location returns where the copy is looked for: where the state says or, if it does not, where a rule has it. It has
+// no name if that fails.
+func (v *view) location() types.NamespacedName {
 	at := v.stored.copy.NamespacedName
 	if at.Name == "" {
 		at, _ = v.name()

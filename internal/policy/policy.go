@@ -13,9 +13,9 @@ func Allows(p xpv2.ManagementPolicies, a xpv2.ManagementAction) bool {
 	return slices.Contains(p, a) || slices.Contains(p, xpv2.ManagementActionAll)
 }
 
-// Owns reports whether policies allow to create and to change a resource, so that applying its manifest at any time is
-// right whether or not it exists.
-func Owns(p xpv2.ManagementPolicies) bool {
+// Manages reports whether policies allow to create and to change a resource, so that applying its manifest at any time
+// is right whether or not it exists.
+func Manages(p xpv2.ManagementPolicies) bool {
 	return Allows(p, xpv2.ManagementActionCreate) && Allows(p, xpv2.ManagementActionUpdate)
 }
 

@@ -138,7 +138,7 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, Printed(f.What))
 		f.writeLine(&b, "why:    ", f.Why)
 		f.writeLine(&b, "action: ", f.Cure)
-		f.writeLine(&b, "at:     ", f.places())
+		f.writeLine(&b, "at:     ", f.listed())
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.conclusion())
 	_, err := io.WriteString(w, b.String())
@@ -162,8 +162,8 @@ func Printed(text string) string {
 	}, text)
 }
 
-// places names the things of a Finding that is not kept.
-func (f Finding) places() string {
+// listed names the things of a Finding that is not kept.
+func (f Finding) listed() string {
 	if f.Effect == Kept || len(f.Names) == 0 {
 		return ""
 	}

@@ -61,8 +61,8 @@ func newPublication(name string, c Config, last *publication, changed func()) (*
 	w.objects = &objectIndex{
 		queue: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
 			Workers: workers,
-			Lane: func(p objectsync.Primary) (fairqueue.Lane, bool) {
-				return fairqueue.Lane{Tenant: p.Cluster}, true
+			Flow: func(p objectsync.Primary) (fairqueue.Flow, bool) {
+				return fairqueue.Flow{Tenant: p.Cluster}, true
 			},
 		}),
 		early:      workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](earlyFirst, earlyMost),

@@ -115,9 +115,9 @@ func New(number int) *Slots {
 	return s
 }
 
-// Owns reports whether the ProviderConfig of a key is in the slot of this process. The key is empty for what goes
-// through no ProviderConfig.
-func (s *Slots) Owns(key string) bool {
+// Responsible reports whether the ProviderConfig of a key is in the slot of this process. The key is empty for what
+// goes through no ProviderConfig.
+func (s *Slots) Responsible(key string) bool {
 	return s == nil || s.Of(key) == int(s.mine.Load())
 }
 

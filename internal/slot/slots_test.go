@@ -26,14 +26,14 @@ func TestOf(t *testing.T) {
 
 func TestOwns(t *testing.T) {
 	two := New(2)
-	if two.Owns("") || two.Owns("a") {
+	if two.Responsible("") || two.Responsible("a") {
 		t.Error("a replica without a Lease owns nothing")
 	}
 	two.mine.Store(int32(two.Of("a")))
-	if !two.Owns("a") {
+	if !two.Responsible("a") {
 		t.Error("a replica owns what is in its slot")
 	}
-	if one := New(1); one != nil || !one.Owns("a") {
+	if one := New(1); one != nil || !one.Responsible("a") {
 		t.Errorf("one slot: want all of it owned, got %v", one)
 	}
 }

@@ -71,7 +71,7 @@ func (b Base[T]) Begin(ctx context.Context, n types.NamespacedName, forget func(
 	o := b.Kind.New()
 	err := b.Local.Get(ctx, n, o)
 	switch {
-	case apierrors.IsNotFound(err), err == nil && !handlers.Owns(b.Registry, o):
+	case apierrors.IsNotFound(err), err == nil && !handlers.Responsible(b.Registry, o):
 		forget(n)
 		return reconcile.Result{}, nil
 	case err != nil:

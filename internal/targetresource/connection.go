@@ -64,15 +64,15 @@ func Sharing[T client.Object](o Options, local client.Reader, blank func() T,
 ) ctrlcontroller.Options {
 	opts := Retrying(o)
 	opts.MaxConcurrentReconciles = fairqueue.Shares * max(1, o.MaxConcurrentReconciles)
-	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
+	flowOf := func(r reconcile.Request) (flow fairqueue.Flow, urgent bool) {
 		obj, name := blank(), ""
-		// What has gone from the cache has a lane of its own.
+		// What has gone from the cache has a flow of its own.
 		if err := local.Get(context.Background(), r.NamespacedName, obj, client.UnsafeDisableDeepCopy); err == nil {
 			name = config(obj)
 		}
-		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, name), Name: name}, isChanged(obj)
+		return fairqueue.Flow{Tenant: cmp.Or(r.Namespace, name), Name: name}, isChanged(obj)
 	}
-	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, flowOf)
 	return opts
 }
 
@@ -113,7 +113,7 @@ func ConfigOf[T client.Object](k scope.Kind[T], o T) Config {
 // Connect returns the cluster of a ProviderConfig. The owner is woken when the ProviderConfig or what it names changes.
 // The error is a conflict if the ProviderConfig is in the slot of another replica.
 func Connect(ctx context.Context, r *clusters.Registry, o informer.Owner, c Config) (*clusters.Cluster, error) {
-	if !c.Visits && !r.Slots().Owns(c.Key) {
+	if !c.Visits && !r.Slots().Responsible(c.Key) {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, c.Key, errors.New("another replica reconciles the shard "+
 			"of this ProviderConfig"))
 	}

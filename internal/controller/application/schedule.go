@@ -59,7 +59,7 @@ func (r *Reconciler) schedule(ctx context.Context, p *pass) error {
 
 // choose returns the best cluster that answers. The cause of the error is errUnschedulable if there is none.
 func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1alpha1.ClusterReference, error) {
-	places, err := r.candidates(ctx, app)
+	found, err := r.candidates(ctx, app)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 		owners []informer.Owner
 		causes []string
 	)
-	for _, p := range places {
+	for _, p := range found {
 		// No name of an application has a slash.
 		owner := r.Owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
 		owners = append(owners, owner)
@@ -127,15 +127,15 @@ func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner)
 	}
 }
 
-// A place is the ProviderConfig of a cluster, and how many applications are scheduled to it.
-type place struct {
+// A candidate is the ProviderConfig of a cluster, and how many applications are scheduled to it.
+type candidate struct {
 	workloadv1alpha1.ClusterReference
 
 	load int
 }
 
-// candidates returns the places an application may be scheduled to, the best first.
-func (r *Reconciler) candidates(ctx context.Context, app *application) ([]place, error) {
+// candidates returns the clusters an application may be scheduled to, the best first.
+func (r *Reconciler) candidates(ctx context.Context, app *application) ([]candidate, error) {
 	selector, err := metav1.LabelSelectorAsSelector(app.Spec.ClusterSelector)
 	if err != nil {
 		return nil, errors.Wrapf(errUnschedulable, "cannot parse spec.clusterSelector: %v", err)
@@ -151,11 +151,11 @@ func (r *Reconciler) candidates(ctx context.Context, app *application) ([]place,
 	if err := r.Local.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list ClusterProviderConfigs")
 	}
-	var found []place
+	var found []candidate
 	add := func(kind string, o client.Object) {
 		if o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) {
 			ref := workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}
-			found = append(found, place{ClusterReference: ref, load: load[r.Kind.Key(at(app, ref))]})
+			found = append(found, candidate{ClusterReference: ref, load: load[r.Kind.Key(at(app, ref))]})
 		}
 	}
 	for i := range own.Items {
@@ -168,9 +168,9 @@ func (r *Reconciler) candidates(ctx context.Context, app *application) ([]place,
 	return found, nil
 }
 
-// rank sorts places by their load. Of equals those of the namespace come first, and then the order is that of names.
-func rank(places []place) {
-	slices.SortFunc(places, func(a, b place) int {
+// rank sorts candidates by load. Of equals those of the namespace come first, and then the order is that of names.
+func rank(found []candidate) {
+	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.load, b.load), -cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 }

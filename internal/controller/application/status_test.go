@@ -162,16 +162,16 @@ func TestRender(t *testing.T) {
 // TestRank shows that the fewer applications a cluster has, the earlier it comes; that of equals those of the namespace
 // come first, and that then the order is that of names.
 func TestRank(t *testing.T) {
-	own := func(name string, load int) place {
-		return place{workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: name}, load}
+	own := func(name string, load int) candidate {
+		return candidate{workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: name}, load}
 	}
-	shared := func(name string, load int) place {
-		return place{workloadv1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: name}, load}
+	shared := func(name string, load int) candidate {
+		return candidate{workloadv1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: name}, load}
 	}
-	got := []place{shared("c", 0), own("b", 1), shared("d", 1), shared("a", 1), own("a", 2), own("c", 1)}
+	got := []candidate{shared("c", 0), own("b", 1), shared("d", 1), shared("a", 1), own("a", 2), own("c", 1)}
 	rank(got)
-	want := []place{shared("c", 0), own("b", 1), own("c", 1), shared("a", 1), shared("d", 1), own("a", 2)}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(place{})); diff != "" {
+	want := []candidate{shared("c", 0), own("b", 1), own("c", 1), shared("a", 1), shared("d", 1), own("a", 2)}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(candidate{})); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -76,7 +76,7 @@ func (r *Reconciler) pass(ctx context.Context, o *resource) (res reconcile.Resul
 	return reconcile.Result{}, r.run(ctx, p,
 		step{Failed: reasonCannotConnect, Do: r.connect},
 		step{Failed: reasonCannotClaim, Do: r.claim},
-		step{Failed: reasonCannotPlace, Do: r.place},
+		step{Failed: reasonCannotPlace, Do: r.prepare},
 		step{Failed: reasonCannotPropagate, Do: r.propagate},
 		step{Failed: reasonCannotSubmit, Do: r.submit})
 }

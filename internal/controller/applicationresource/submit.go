@@ -43,8 +43,8 @@ func (r *Reconciler) resourceAt(p *pass, purpose informer.Purpose, u *unstructur
 	}
 }
 
-// place finds out where on the cluster the resource lives.
-func (r *Reconciler) place(ctx context.Context, p *pass) error {
+// prepare finds out where on the cluster the resource lives.
+func (r *Reconciler) prepare(ctx context.Context, p *pass) error {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(p.resource.Spec.Template.Raw); err != nil {
 		return errors.Wrapf(errInvalidTemplate, "cannot parse spec.template: %v", err)

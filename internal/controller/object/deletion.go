@@ -116,7 +116,7 @@ func (e *remote) locate(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	e.Mapping = m
-	return place(e.Manifest, m) == nil, nil // Without a namespace it was never applied.
+	return fit(e.Manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
 // ours reports whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was

@@ -100,7 +100,7 @@ func (e *external) conclude(ctx context.Context, o Object) {
 	default:
 		e.report(o, commonv1.ReasonWaitingForDeletion, err.Error())
 	}
-	if owns(o) && e.Follow(ctx, e.live) && e.synced == nil {
+	if manages(o) && e.Follow(ctx, e.live) && e.synced == nil {
 		e.report(o, commonv1.ReasonContested, targetresource.MessageUnlabelled)
 	}
 }
@@ -123,7 +123,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 		}
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
-	return place(e.Manifest, e.Mapping)
+	return fit(e.Manifest, e.Mapping)
 }
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
@@ -180,7 +180,7 @@ func (e *external) contested(o Object, payload *unstructured.Unstructured) (bool
 	}
 	what, err := "it is deleted", error(nil)
 	switch {
-	case e.live != nil && owns(o) && !targetresource.IsLabelled(e.live):
+	case e.live != nil && manages(o) && !targetresource.IsLabelled(e.live):
 		what = "label " + commonv1.LabelKeyManaged + " is removed"
 	case e.live != nil:
 		var owners []string

@@ -60,7 +60,7 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 	if u.GetName() == "" {
 		u.SetName(o.GetName())
 	}
-	if owns(o) {
+	if manages(o) {
 		return u, label(u)
 	}
 	return u, nil
@@ -93,8 +93,8 @@ func label(u *unstructured.Unstructured) error {
 	return nil
 }
 
-// place fits a manifest to how the target serves its kind.
-func place(u *unstructured.Unstructured, m clusters.Mapping) error {
+// fit fits a manifest to how the target serves its kind.
+func fit(u *unstructured.Unstructured, m clusters.Mapping) error {
 	if !m.Readable {
 		return errors.Wrapf(errInvalidManifest, "kind %s cannot be read, so an Object cannot manage it", u.GetKind())
 	}

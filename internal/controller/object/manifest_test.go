@@ -98,7 +98,7 @@ func checkTaken(t *testing.T, o Object, raw []byte, u *unstructured.Unstructured
 		t.Errorf("manifest %q: want a name, kind and API version, got %v", raw, u.Object)
 	}
 	value, labelled, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "labels", commonv1.LabelKeyManaged)
-	if owns(o) && value != commonv1.LabelValueManaged {
+	if manages(o) && value != commonv1.LabelValueManaged {
 		t.Errorf("manifest %q of an Object that keeps its resource: want our label, got %v", raw, u.Object)
 	}
 	want := &unstructured.Unstructured{}
@@ -106,7 +106,7 @@ func checkTaken(t *testing.T, o Object, raw []byte, u *unstructured.Unstructured
 		t.Fatal(err)
 	}
 	if _, given, _ := unstructured.NestedFieldNoCopy(want.Object, "metadata", "labels",
-		commonv1.LabelKeyManaged); !owns(o) && labelled != given {
+		commonv1.LabelKeyManaged); !manages(o) && labelled != given {
 		t.Errorf("manifest %q of an Object that does not keep its resource: want its labels, got %v", raw, u.Object)
 	}
 	if diff := cmp.Diff(bare(want), bare(u)); diff != "" {
@@ -128,11 +128,11 @@ func bare(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// checkPlaced checks what place makes of a manifest, with regard to namespaces.
+// checkPlaced checks what fit makes of a manifest, with regard to namespaces.
 func checkPlaced(t *testing.T, u *unstructured.Unstructured, m clusters.Mapping) {
 	t.Helper()
 	given := u.GetNamespace()
-	err := place(u, m)
+	err := fit(u, m)
 	switch {
 	case m.Namespaced && given == "":
 		if !errors.Is(err, errInvalidManifest) {

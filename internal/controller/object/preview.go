@@ -35,9 +35,9 @@ const messageBytes = 1024
 // dryRun reports whether an Object must change nothing on its target.
 func dryRun(o client.Object) bool { return o.GetAnnotations()[commonv1.AnnotationKeyDryRun] == "true" }
 
-// owns reports whether an Object may create and change its resource at any time: its policy allows both, and it is on
-// no dry run.
-func owns(o Object) bool { return policy.Owns(o.GetManagementPolicies()) && !dryRun(o) }
+// manages reports whether an Object may create and change its resource at any time: its policy allows both, and it is
+// on no dry run.
+func manages(o Object) bool { return policy.Manages(o.GetManagementPolicies()) && !dryRun(o) }
 
 // previews reports whether an Object says what an apply would change: on a dry run, or when its policy does not allow
 // to apply but its manifest says more than which resource it is.

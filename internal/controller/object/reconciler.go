@@ -167,7 +167,7 @@ func (c *reconciler[T]) open(ctx context.Context, o T) (*external, error) {
 		},
 		gvk: c.Kind.GVK, drift: &c.drift, events: c.Events, options: c.options, local: c.Registry.Local(),
 		record: c.record,
-		config: c.Kind.Ref(via), moved: moved, leaves: moved && !c.Registry.Slots().Owns(c.Kind.Key(o)),
+		config: c.Kind.Ref(via), moved: moved, leaves: moved && !c.Registry.Slots().Responsible(c.Kind.Key(o)),
 		connectPrevious: func(ctx context.Context) (*clusters.Cluster, error) {
 			was := c.Kind.Through(o, *o.Observed().ProviderConfigReference)
 			return c.connect(ctx, previousOwner(owner), was, false)

@@ -215,7 +215,7 @@ func (e recreation) recreate(ctx context.Context, o Object, refused error) error
 
 // isPending reports whether a resource that is being deleted makes way for a changed manifest.
 func (e recreation) isPending(o Object) bool {
-	return o.Desired().ForProvider.OnImmutableChange == commonv1.ImmutableChangeRecreate && owns(o) && e.isChanged(o)
+	return o.Desired().ForProvider.OnImmutableChange == commonv1.ImmutableChangeRecreate && manages(o) && e.isChanged(o)
 }
 
 // isChanged reports whether the manifest is another one than was applied. On a dry run it lacks our label.
@@ -255,7 +255,7 @@ func (e recreation) obstacle(ctx context.Context, o Object, refused error) strin
 		return "the target does not report that a field is immutable"
 	case applied != nil && !e.isChanged(o):
 		return "the manifest has not changed since it was applied, but another client has changed the resource"
-	case !policy.Owns(p) || policy.OfDeleted(p, orphans(o)) != policy.Delete:
+	case !policy.Manages(p) || policy.OfDeleted(p, orphans(o)) != policy.Delete:
 		return "managementPolicies must allow Create, Update and Delete, and deletionPolicy must not be Orphan"
 	case e.live == nil, applied == nil, !known, !hasSeen(last, e.live.GetUID()), !apply.Manages(e.live, e.manager):
 		return "the Object has not applied the existing resource"

@@ -62,7 +62,7 @@ type remote struct {
 func (e *remote) look(ctx context.Context, o Object) (err error) {
 	e.live, err = e.See(ctx, e.streams(o)...)
 	unsure := o.Observed().Applied != nil && o.GetCondition(xpv2.TypeReady).Message != messageMissing
-	if err == nil && e.live == nil && owns(o) && (unsure && e.isAt(o) || appliedByClient(o)) {
+	if err == nil && e.live == nil && manages(o) && (unsure && e.isAt(o) || appliedByClient(o)) {
 		err = e.find(ctx, o)
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (e *remote) find(ctx context.Context, o Object) (err error) {
 
 // streams returns the streams that show the resource of an Object.
 func (e *remote) streams(o Object) []informer.Stream {
-	if owns(o) {
+	if manages(o) {
 		return e.Labelled()
 	}
 	return []informer.Stream{informer.StreamByName}
@@ -127,7 +127,7 @@ func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructure
 	}
 	live, err := e.send(ctx, o, seen)
 	if err != nil {
-		if seen == nil && apierrors.IsInvalid(err) && policy.Owns(o.GetManagementPolicies()) {
+		if seen == nil && apierrors.IsInvalid(err) && policy.Manages(o.GetManagementPolicies()) {
 			seen, _ = e.Ask(ctx) // The refusal says more.
 		}
 		return e.Client(e.manager).Insist(ctx, e.migration(o, seen), err,
@@ -169,7 +169,7 @@ func (e *remote) send(ctx context.Context, o Object,
 	switch {
 	case len(e.ignored.Paths) > 0 && policy.Allows(p, xpv2.ManagementActionUpdate):
 		return e.sendUnchanged(ctx, live)
-	case policy.Owns(p):
+	case policy.Manages(p):
 		return c.Apply(ctx, e.Manifest)
 	case policy.Allows(p, xpv2.ManagementActionCreate):
 		return c.Create(ctx, e.Manifest)
@@ -208,7 +208,7 @@ func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migr
 		legacy = append(legacy, e.manager) // It has created the resource, or left it once.
 	}
 	return apply.Migration{
-		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Owns(p), Legacy: legacy,
+		Live: live, Manifest: e.Manifest, Manager: e.manager, Owned: policy.Manages(p), Legacy: legacy,
 		Signed: []string{managerOfBuild}, Ignored: e.ignored,
 		Left: []string{commonv1.FieldManagerPrefix, workloadv1alpha1.FieldManagerRemotePrefix},
 	}

@@ -109,7 +109,7 @@ func SetupUsage[T Object](mgr ctrl.Manager, opts Options, k scope.Kind[T]) error
 		// A record cannot be made again in a namespace that is going away:
 		// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has
 		// moved is dealt with, its record keeps the old ProviderConfig.
-		if meta.WasDeleted(o) || moved(k, o) || !handlers.Owns(opts.Registry, o) {
+		if meta.WasDeleted(o) || moved(k, o) || !handlers.Responsible(opts.Registry, o) {
 			return reconcile.Result{}, nil
 		}
 		by := informer.Owner{
@@ -171,7 +171,7 @@ func InSlots(s *slot.Slots) map[client.Object]cache.ByObject {
 	}
 	strip := cache.TransformStripManagedFields()
 	shorten := func(obj any) (any, error) {
-		if o, ok := obj.(Object); ok && !s.Owns(scope.Holder(o)) {
+		if o, ok := obj.(Object); ok && !s.Responsible(scope.Holder(o)) {
 			seen, id, h := o.Observed(), identity(o), fnv.New64a()
 			_, _ = h.Write(seen.Manifest.Raw) // A hash takes everything.
 			o.Desired().ForProvider.Manifest.Raw, seen.Manifest.Raw, seen.Diff = nil, nil, nil
@@ -203,7 +203,7 @@ func (e *external) handOver(o Object) {
 func (c *reconciler[T]) missingClaim(ctx context.Context, obj client.Object) string {
 	known, ok := reconciliationOf(ctx).Last().(Object)
 	slots, key := c.Registry.Slots(), c.Kind.Key(obj.(T)) //nolint:forcetypeassert // The reconciler is of this kind only.
-	if slots != nil && slots.Owns(key) && ok && known.Observed().ProviderConfigReference == nil &&
+	if slots != nil && slots.Responsible(key) && ok && known.Observed().ProviderConfigReference == nil &&
 		known.GetAnnotations()[commonv1.AnnotationKeyClaim] != key {
 		return key
 	}
@@ -220,7 +220,7 @@ func (c *reconciler[T]) passOn(ctx context.Context, n types.NamespacedName) (boo
 	if err := c.Manager.GetCache().Get(ctx, n, o, client.UnsafeDisableDeepCopy); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	if !handlers.Owns(c.Registry, o) {
+	if !handlers.Responsible(c.Registry, o) {
 		c.forget(n)
 		return true, nil
 	}

@@ -43,7 +43,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := resource.IgnoreNotFound(r.client.Get(ctx, req.NamespacedName, pc)); err != nil {
 		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
 	}
-	if pc.GetUID() != "" && !handlers.Owns(r.registry, pc) {
+	if pc.GetUID() != "" && !handlers.Responsible(r.registry, pc) {
 		return reconcile.Result{}, nil
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {

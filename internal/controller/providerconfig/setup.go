@@ -54,9 +54,9 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) error {
 // inTurns returns the options of a controller in which namespaces take turns. A ProviderConfig without one is alone.
 func inTurns(o targetresource.Options) ctrlcontroller.Options {
 	opts := o.ForControllerRuntime()
-	laneOf := func(r reconcile.Request) (lane fairqueue.Lane, urgent bool) {
-		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, r.Name)}, false
+	flowOf := func(r reconcile.Request) (flow fairqueue.Flow, urgent bool) {
+		return fairqueue.Flow{Tenant: cmp.Or(r.Namespace, r.Name)}, false
 	}
-	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, laneOf)
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, flowOf)
 	return opts
 }

@@ -279,7 +279,7 @@ func (u *publisher) export(ctx context.Context, p *pass) error {
 		o.Status.ResourceSchemaName = p.wanted.schema
 		o.SetResourceVersion(now.GetResourceVersion())
 	}
-	export, err := u.writer.Write(ctx, w.place(), change)
+	export, err := u.writer.Write(ctx, w.exportClient(), change)
 	if err != nil {
 		return err
 	}

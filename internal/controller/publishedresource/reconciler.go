@@ -58,7 +58,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	o := &v1alpha1.PublishedResource{}
 	known := r.local.Get(ctx, req.NamespacedName, o) == nil
-	if known && (!r.publisher.selects(o) || !handlers.Owns(r.connections.registry, o)) {
+	if known && (!r.publisher.selects(o) || !handlers.Responsible(r.connections.registry, o)) {
 		r.forget(req.Name)
 		return reconcile.Result{}, nil
 	}

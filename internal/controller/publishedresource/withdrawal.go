@@ -176,7 +176,7 @@ func (w *withdrawal) count(ctx context.Context, p *pass, r schema.GroupResource,
 // withdraw takes the resource of the PublishedResource from the APIExport, and the claims that nobody else needs.
 func (w *withdrawal) withdraw(ctx context.Context, p *pass) error {
 	r, _ := kcp.ResourceOf(p.resource.Status.ResourceSchemaName)
-	export, err := w.publisher.writer.Write(ctx, p.workspace.place(), func(d *kcp.Draft) error {
+	export, err := w.publisher.writer.Write(ctx, p.workspace.exportClient(), func(d *kcp.Draft) error {
 		d.RemoveResource(r)
 		for _, c := range d.Claims() {
 			if !w.publisher.siblingsNeed(ctx, p, d, c) {

@@ -186,8 +186,8 @@ func (w *workspace) readExport(ctx context.Context) (*unstructured.Unstructured,
 }
 
 // place returns how the APIExport is read and written.
-func (w *workspace) place() kcp.Place {
-	return kcp.Place{
+func (w *workspace) exportClient() kcp.ExportClient {
+	return kcp.ExportClient{
 		Server: w.cluster.Server(), Name: w.plan.export, Client: w.cluster.Resource(kcp.Exports, ""),
 		MayCreate: w.plan.create, Read: w.readExport,
 		Put: func(answer *unstructured.Unstructured) { w.cluster.Watches().Put(w.owner, kcp.Exports, answer) },
