@@ -253,8 +253,8 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 		return ReasonContested, "A client in this workspace, such as a webhook, reverts what the provider of the service " +
 			"writes to " + of + " again and again. Stop that client. Until then, the provider writes once a minute"
 	case r.Workspace && r.Cause == RefusedByRights:
-		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
-			r.Resource.String() + ". Accept its permission claim in the APIBinding, for all objects"
+		return ReasonClaimMissing, "This workspace does not let the provider of the service write " + of +
+			". Accept its permission claim in the APIBinding, for all objects"
 	case r.Workspace && r.Cause == RefusedByQuota:
 		return ReasonNoRoom, "The quota of this workspace is used up, so it rejects " + r.Resource.String() +
 			" of the service. Raise the quota, or delete other objects"

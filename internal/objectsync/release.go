@@ -130,7 +130,9 @@ func (p *pass) removeRelated(ctx context.Context, r recorded, missing, ends bool
 		return err
 	case !unseen || r.Pending:
 	case w.Writer != nil && !w.ShowsAll(now.From.GVR().GroupResource()):
-		return NewClaimRefusal(now.From.GVR().GroupResource()) // Our finalizer may be on it.
+		hidden := NewClaimRefusal(now.From.GVR().GroupResource()) // Our finalizer may be on it.
+		hidden.Object = now.From
+		return hidden
 	case copied != nil && !ends:
 		return nil
 	}

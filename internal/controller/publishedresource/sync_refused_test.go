@@ -163,7 +163,7 @@ func TestSyncHidden(t *testing.T) {
 	awaitCounts(t, s.c, o, 1, 0)
 
 	label(key, "null")
-	kube.AwaitEvent(t, in, objectsync.ReasonClaimMissing, `"web-key"`)
+	kube.AwaitEvent(t, in, objectsync.ReasonClaimMissing, "web-key")
 	awaitCounts(t, s.c, o, 0, 1)
 	stay("with a hidden origin")
 	accept(t, in, nil, "events", "namespaces")
