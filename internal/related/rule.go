@@ -30,6 +30,11 @@ type Rule struct {
 	nameBy, NamespaceBy naming.Who
 }
 
+// former are the fields of RelatedResourceReference, by what Located makes of them.
+var former = strings.NewReplacer(
+	"object.namespace.reference", "reference.namespace", "object.reference", "reference.name",
+)
+
 // New compiles a rule for objects that have these scopes in the workspace and on the service cluster. An error begins
 // with the path of its field below the related resource.
 func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceScope) (*Rule, error) {
@@ -48,6 +53,9 @@ func New(spec *v1alpha1.RelatedResource, workspace, service v1alpha1.ResourceSco
 	}
 	if err == nil && located.Namespace != nil {
 		r.namespace, r.NamespaceBy, err = newLocator(located.Namespace, field.NewPath("object", "namespace"), r.origin)
+	}
+	if err != nil && spec.Object == nil {
+		err = errors.New(former.Replace(err.Error()))
 	}
 	return r, err
 }
