@@ -97,8 +97,8 @@ func (s *Result) isUnknown(err error) {
 	s.Effect, s.Messages = Unknown, append(s.Messages, "unknown: "+err.Error())
 }
 
-// showConditions says whether a resource is Synced and Ready. What has neither, as resources of Kubernetes have not, is
-// as ready as it can be, unless it is of Crossplane: then nobody has looked at it.
+// showConditions says whether a resource is Synced and Ready. A resource of Kubernetes has neither condition and counts
+// as ready. A resource of Crossplane without them has not been reconciled yet.
 func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool) {
 	of := composite.Unstructured{Unstructured: *u}
 	status := xpv2.ConditionedStatus{Conditions: of.GetConditions()} // What is malformed is none.

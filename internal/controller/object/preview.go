@@ -208,7 +208,7 @@ func endPreview(o Object) {
 type Comparer[T Object] struct {
 	// Kind of the Objects.
 	Kind scope.Kind[T]
-	// Options of a controller, of which Registry, References and List are used.
+	// Options of the controller. Only Registry, References and List are used.
 	Options Options
 	// Target is the cluster of the resources, nil for those of the ProviderConfigs.
 	Target *clusters.Cluster

@@ -139,9 +139,10 @@ func source(newTokens func(context.Context) (oauth2.TokenSource, error)) identit
 // and credentials say.
 const accounts = "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/"
 
-// As returns a Source of tokens of a service account of Google, which last for an hour, for whoever has the tokens of a
-// base. The base may be allowed to impersonate the account, or the first of the delegates, each of which may do so with
-// the next one, and the last one with the account. If the account is empty, it is the base.
+// As returns a Source that impersonates a service account of Google with the tokens of a base. Its tokens last an hour.
+// Without delegates the base must be allowed to impersonate the account. Otherwise the base must be allowed to
+// impersonate the first delegate, each delegate the next one, and the last one the account. Without an account it
+// returns the base.
 func As(base identity.Source, account string, delegates []string) identity.Source {
 	if account == "" {
 		return base
