@@ -73,7 +73,8 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 		owner := r.Owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
 		owners = append(owners, owner)
 		r.chosen[key] = p.ClusterReference
-		err := r.answers(ctx, owner, at(app, p.ClusterReference))
+		there := at(app, p.ClusterReference)
+		err := r.answers(ctx, owner, there)
 		if err == nil {
 			r.consider(key, owners)
 			return &p.ClusterReference, nil
@@ -81,7 +82,7 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 		if clusters.IsNamespaceNotAllowed(err) || informer.IsNotSynced(err) {
 			continue // Nothing is told of a cluster that is not known to be allowed.
 		}
-		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
+		causes = append(causes, fmt.Sprintf("%s %s: %s", p.Kind, p.Name, targetresource.Synced(there, err).Message))
 	}
 	delete(r.chosen, key)
 	r.consider(key, owners)
