@@ -128,20 +128,18 @@ type loss struct {
 }
 
 func losses() map[string]loss {
-	leads := func(to func(*testing.T) *rest.Config) func(*testing.T, world, build.Object) {
-		return func(t *testing.T, w world, _ build.Object) {
+	// A deletion that is worked on before the new credentials are seen would still reach the target.
+	leads := func(why xpv2.ConditionReason, to func(*testing.T) *rest.Config) loss {
+		return loss{want: why, lose: func(t *testing.T, w world, _ build.Object) {
 			setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, to(t)))
-		}
+			readConfig(t, w.c, w.scope, w.namespace, w.config).await(t, corev1.ConditionFalse, why)
+		}}
 	}
 	return map[string]loss{
-		"TargetRefuses": {
-			lose: leads(func(t *testing.T) *rest.Config { return nowhere(kube.Refused(t)) }),
-			want: commonv1.ReasonTargetUnreachable,
-		},
-		"TargetIsSilent": {
-			lose: leads(func(t *testing.T) *rest.Config { return nowhere(kube.BlackHole(t)) }),
-			want: commonv1.ReasonTargetUnreachable,
-		},
+		"TargetRefuses": leads(commonv1.ReasonTargetUnreachable,
+			func(t *testing.T) *rest.Config { return nowhere(kube.Refused(t)) }),
+		"TargetIsSilent": leads(commonv1.ReasonTargetUnreachable,
+			func(t *testing.T) *rest.Config { return nowhere(kube.BlackHole(t)) }),
 		"SecretDeleted": {
 			lose: func(t *testing.T, w world, _ build.Object) {
 				kube.Delete(t, w.c, build.Credentials(w.namespace, "credentials", nil))
@@ -169,14 +167,11 @@ func losses() map[string]loss {
 			},
 			want: commonv1.ReasonInvalidConnection,
 		},
-		"CredentialsRefused": {
-			lose: leads(func(*testing.T) *rest.Config {
-				cfg := rest.AnonymousClientConfig(target.Config())
-				cfg.BearerToken = "revoked"
-				return cfg
-			}),
-			want: commonv1.ReasonUnauthorized,
-		},
+		"CredentialsRefused": leads(commonv1.ReasonUnauthorized, func(*testing.T) *rest.Config {
+			cfg := rest.AnonymousClientConfig(target.Config())
+			cfg.BearerToken = "revoked"
+			return cfg
+		}),
 	}
 }
 
