@@ -281,7 +281,7 @@ func (s *store) put(by Owner, u *unstructured.Unstructured) {
 	}
 }
 
-// remove forgets a resource that is known to be gone if what is held of it satisfies a condition, and tells of that.
+// remove forgets a resource that is known to be gone, and tells of that, unless what is held of it is something else.
 func (s *store) remove(n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
 	s.mu.Lock()
 	held := s.get(n)

@@ -44,7 +44,8 @@
 // Copies and states name their publication until it leaves them behind, as those of two may have objects of one
 // identity: kcps of one backup. UIDs of APIExports and addresses change.
 //
-// A namespace is labelled with the workspace before its first copy, as nothing else tells of copies by other providers.
+// A namespace is labelled with the workspace before its first copy. The label alone tells whether a namespace may have
+// copies of other workspaces that another provider has made.
 //
 // What a workspace hides is unknown and not gone. kcp answers for what a claim hides by labels as for what is gone, so
 // that a related object that vanishes in spite of our finalizer is gone only if the binding shows all.

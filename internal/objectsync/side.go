@@ -18,7 +18,7 @@ var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // A Cache is what is known of one resource of one side. It requests nothing. Of what may be a related object it may
 // hold metadata alone, without a kind. What it returns is shared and is not changed. An error means that it is not
-// known yet; whoever keeps the cache wakes the primary when it is.
+// known yet. When it is, the owner of the cache has the primary object synced again.
 //
 // A cache shows what was written through the Writer of its side as soon as the write has been answered.
 type Cache interface {

@@ -27,7 +27,7 @@ func TestBadInputHeals(t *testing.T) {
 	c := provide(t)
 	for name, s := range sicknesses(t) {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, scope build.Scope) {
+			forScopesBeside(t, func(t *testing.T, scope build.Scope) {
 				w := newWorld(t, c, scope)
 				neighbour := w.keeper("neighbour")
 				createReady(t, c, neighbour)

@@ -119,7 +119,7 @@ func (w world) stripLabel(t *testing.T) (end func()) {
 // leaves nothing behind, and that it says so no more when the label is back.
 func TestLabelDoesNotStay(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorldAs(t, c, s, "system:masters")
 		had, never := w.keeper("had"), w.keeper("never")
 		createReady(t, c, had)

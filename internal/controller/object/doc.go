@@ -27,9 +27,9 @@
 // overwritten after the last resource is dealt with, and is saved by a patch if a user has changed the Object
 // meanwhile. The target that is left is another owner of watches, so that both connections wake the Object.
 //
-// With onImmutableChange: Recreate the manifest is tried under another name before the resource is deleted, because
-// nothing must be lost for a manifest that the target refuses. Refusals of policies do not count: whoever freezes a
-// resource wants it to stay.
+// With onImmutableChange: Recreate the manifest is tried under another name before the resource is deleted, so that a
+// manifest that the target refuses costs no resource. If a policy refuses the change, the resource stays: whoever
+// freezes a resource wants that.
 //
 // Records of use are written by a controller of their own, one at a time: package providerconfig keeps a ProviderConfig
 // while Objects refer to it, recorded or not, and no Object of a burst waits for a record.

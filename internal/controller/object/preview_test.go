@@ -184,6 +184,7 @@ func TestPreviewMasksSecrets(t *testing.T) {
 // TestPreviewBesideBrokenWebhook shows that a comparison which the target cannot make, as a webhook of it is down, is
 // said in its own condition: those of the resource and of the observation are as they are without it.
 func TestPreviewBesideBrokenWebhook(t *testing.T) {
+	t.Parallel() // It waits for a retry.
 	c, tc := provide(t), target.Client(t)
 	w := newWorld(t, c, build.Namespaced())
 	kube.Create(t, tc, emptySettings(w.target))

@@ -159,6 +159,7 @@ func TestHealthWaitsForStatus(t *testing.T) {
 // TestReadyFollowsItsKind shows that an Object is not ready when the target serves the kind of its resource no more,
 // and is again when that is back.
 func TestReadyFollowsItsKind(t *testing.T) {
+	t.Parallel()
 	w, group := gates(t)
 	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
 	createReady(t, c, o)
