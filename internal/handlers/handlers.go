@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -42,18 +43,12 @@ func Gathered(h handler.EventHandler, appears, goes time.Duration) handler.Event
 
 // Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a
 // controller directly. Events of one object that come within the time to gather are one; zero takes each as it comes.
+// Of the name of an owner counts what is before a slash: an object may be several owners, each with its connection.
 func Targets(r *clusters.Registry, controller string, gather time.Duration) source.Source {
-	return TargetsOf(r, controller, gather, func(n types.NamespacedName) types.NamespacedName { return n })
-}
-
-// TargetsOf is Targets for owners that are named otherwise than the objects they stand for.
-func TargetsOf(r *clusters.Registry, controller string, gather time.Duration,
-	object func(types.NamespacedName) types.NamespacedName,
-) source.Source {
 	return source.Func(func(_ context.Context, q queue) error {
 		r.OnChange(controller, func(n types.NamespacedName) {
-			q.AddAfter(reconcile.Request{NamespacedName: object(n)},
-				gather)
+			n.Name, _, _ = strings.Cut(n.Name, "/")
+			q.AddAfter(reconcile.Request{NamespacedName: n}, gather)
 		})
 		return nil
 	})

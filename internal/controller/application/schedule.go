@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -69,7 +68,7 @@ func (r *Reconciler) choose(ctx context.Context, app *application) (*workloadv1a
 		causes []string
 	)
 	for _, p := range found {
-		// No name of an application has a slash.
+		// See handlers.Targets.
 		owner := r.Owner(types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "/" + p.Kind + "/" + p.Name})
 		owners = append(owners, owner)
 		r.chosen[key] = p.ClusterReference
@@ -193,12 +192,6 @@ func (r *Reconciler) load(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	return load, nil
-}
-
-// applicationOf returns the application that is connected to a cluster as an owner.
-func applicationOf(owner types.NamespacedName) types.NamespacedName {
-	owner.Name, _, _ = strings.Cut(owner.Name, "/")
-	return owner
 }
 
 // waiting wakes all applications that wait for a cluster and may use a ProviderConfig.

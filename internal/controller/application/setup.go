@@ -32,7 +32,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		considered: map[types.NamespacedName][]informer.Owner{},
 	}
 	b = b.Watches(&resource{}, handlers.Gathered(handler.EnqueueRequestsFromMapFunc(maker), gather, gather)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, r.Controller, gather, applicationOf))
+		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handler.EnqueueRequestsFromMapFunc(r.waiting),
 			builder.WithPredicates(managedadapter.DesiredStateChanged()))

@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -187,18 +186,12 @@ func (c *reconciler[T]) connect(ctx context.Context, owner informer.Owner, o T, 
 }
 
 // previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that
-// it has left.
+// it has left. See handlers.Targets.
 const previousTarget = "/previous"
 
 func previousOwner(o informer.Owner) informer.Owner {
 	o.Name += previousTarget
 	return o
-}
-
-// objectOfOwner returns the Object of the name of an owner.
-func objectOfOwner(n types.NamespacedName) types.NamespacedName {
-	n.Name = strings.TrimSuffix(n.Name, previousTarget)
-	return n
 }
 
 // Initialize holds a deleted Object back while others refer to it: they need its resource to go themselves.

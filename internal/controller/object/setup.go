@@ -89,7 +89,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	c.managed = managedadapter.NewReconciler(c.Manager, o.Options.Options, k.GVK, opts...)
 	err := b.Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, c.Controller, 0, objectOfOwner)).
+		WatchesRawSource(handlers.Targets(o.Registry, c.Controller, 0)).
 		Complete(c)
 	return errors.Wrapf(err, "cannot set up controller %s", c.Controller)
 }

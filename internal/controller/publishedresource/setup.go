@@ -67,7 +67,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(handlers.InSlot(o.Registry, m.Changed()))).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name, gather, ofOwner)).
+		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, objectsOf+name, gatherObjects)).
 		Complete(r)
 	return errors.Wrapf(err, "cannot set up controller %s", name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strings"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
@@ -32,11 +31,11 @@ const (
 )
 
 // What a PublishedResource uses beside its workspace, it uses as owners of other names, so that each connection wakes
-// it: its own with what the connection is for. No name contains a space.
+// it: its own with what the connection is for. See handlers.Targets.
 const (
-	useSource   = " source" // of the service cluster
-	useExport   = " export" // of the workspace of the APIExport, if the endpoint slice is in another one
-	useEndpoint = " "       // of an endpoint, whose URL follows
+	useSource   = "/source" // of the service cluster
+	useExport   = "/export" // of the workspace of the APIExport, if the endpoint slice is in another one
+	useEndpoint = "/"       // of an endpoint, whose URL follows
 )
 
 // Connections are how PublishedResources reach workspaces, endpoints and service clusters.
@@ -86,12 +85,6 @@ func (c *connections) forget(name string, endpoints []string) {
 
 func (c *connections) owner(name, use string) informer.Owner {
 	return informer.Owner{Controller: c.controller, NamespacedName: types.NamespacedName{Name: name + use}}
-}
-
-// ofOwner returns the name of the PublishedResource of an owner.
-func ofOwner(n types.NamespacedName) types.NamespacedName {
-	name, _, _ := strings.Cut(n.Name, " ")
-	return types.NamespacedName{Name: name}
 }
 
 // A workspace is that of an APIExport, as one pass of a PublishedResource reaches it, and what it holds of the
