@@ -29,7 +29,13 @@ func (r *reconciler) users(ctx context.Context, pc resource.ProviderConfig) (int
 	for _, u := range r.config.Users {
 		list := u.NewList()
 		err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy)
-		if err != nil && !apimeta.IsNoMatchError(err) { // What is not served refers to nothing.
+		if none := (&apimeta.NoKindMatchError{}); errors.As(err, &none) {
+			// A bare 404 has the client say so, too. What the control plane lists as not served refers to nothing.
+			if _, served, ferr := r.registry.Local().Find(ctx, none.GroupKind); ferr == nil && !served {
+				continue
+			}
+		}
+		if err != nil {
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
 		_ = apimeta.EachListItem(list, func(item runtime.Object) error { // It never fails.
