@@ -225,31 +225,25 @@ func newLogger(f *flags, level zapcore.Level) logr.Logger {
 // readyPatience is how long the readiness probe waits for caches.
 const readyPatience = 100 * time.Millisecond
 
-// A readiness is whether the caches of the control plane have been filled. It does not go back when a controller starts
-// later, as all do in a replica that becomes the leader, and with it a cache of its own.
-type readiness struct {
-	filled func(context.Context) bool
-	ready  atomic.Bool
-}
-
-// check fails until the caches have been filled once.
-func (r *readiness) check(req *http.Request) error {
-	if r.ready.Load() {
+// readiness returns a probe that fails until the caches of the control plane have been filled once. It does not go back
+// when a controller starts later, as all do in a replica that becomes the leader, and with it a cache of its own.
+func readiness(filled func(context.Context) bool) healthz.Checker {
+	var ready atomic.Bool
+	return func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), readyPatience)
+		defer cancel()
+		if !ready.Load() && !filled(ctx) {
+			return errors.New("caches of the control plane are not filled yet")
+		}
+		ready.Store(true)
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), readyPatience)
-	defer cancel()
-	if !r.filled(ctx) {
-		return errors.New("caches of the control plane are not filled yet")
-	}
-	r.ready.Store(true)
-	return nil
 }
 
 func addProbes(mgr ctrl.Manager) error {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return errors.Wrap(err, "cannot add health probe")
 	}
-	r := &readiness{filled: mgr.GetCache().WaitForCacheSync}
-	return errors.Wrap(mgr.AddReadyzCheck("caches", r.check), "cannot add readiness probe")
+	return errors.Wrap(mgr.AddReadyzCheck("caches", readiness(mgr.GetCache().WaitForCacheSync)),
+		"cannot add readiness probe")
 }

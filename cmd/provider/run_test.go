@@ -121,10 +121,10 @@ func TestReadiness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var now bool
-			r := &readiness{filled: func(context.Context) bool { return now }}
+			check := readiness(func(context.Context) bool { return now })
 			var got []bool
 			for _, now = range tc.filled {
-				got = append(got, r.check(httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)) == nil)
+				got = append(got, check(httptest.NewRequestWithContext(t.Context(), "GET", "/readyz", nil)) == nil)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
