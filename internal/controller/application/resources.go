@@ -26,14 +26,18 @@ var errConflict = errors.New("give the template another name")
 
 // prune deletes the resources that no template makes any more.
 func (r *Reconciler) prune(ctx context.Context, p *pass) error {
+	return r.deleteAll(ctx, p, func(held *resource) bool {
+		return !makes(p.app, held) && metav1.IsControlledBy(held, p.app)
+	})
+}
+
+// deleteAll deletes the resources that are to go.
+func (r *Reconciler) deleteAll(ctx context.Context, p *pass, goes func(*resource) bool) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
-		held := p.held[name]
-		if makes(p.app, held) || !metav1.IsControlledBy(held, p.app) {
-			continue
+		if held := p.held[name]; goes(held) {
+			errs = append(errs, r.deleteResource(ctx, p, held))
 		}
-		p.leaving = append(p.leaving, name)
-		errs = append(errs, r.deleteResource(ctx, p, held))
 	}
 	return kerrors.NewAggregate(errs)
 }
@@ -41,6 +45,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 // deleteResource deletes the very resource that was seen, unless it is on its way already, and tells it what is to
 // become of it without its cluster.
 func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource) error {
+	p.leaving = append(p.leaving, held.GetName())
 	if held.Spec.UnreachableTarget != p.app.Spec.UnreachableTarget {
 		wanted := held.DeepCopy()
 		wanted.Spec.UnreachableTarget = p.app.Spec.UnreachableTarget
@@ -88,17 +93,12 @@ func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*
 	if !isOwn(p.app, held) {
 		return nil, errors.Wrap(errConflict, "the resource exists and is not controlled by the application")
 	}
-	if meta.WasDeleted(held) {
-		p.leaving = append(p.leaving, held.GetName())
-		return nil, r.deleteResource(ctx, p, held) // It is made again when it is gone, which wakes the application.
-	}
 	wanted := render(p.app, t, held)
 	switch {
+	case meta.WasDeleted(held), isAnother(held, wanted):
+		return nil, r.deleteResource(ctx, p, held) // It is made again when it is gone, which wakes the application.
 	case equality.Semantic.DeepEqual(held, wanted):
 		return held, nil
-	case isAnother(held, wanted):
-		p.leaving = append(p.leaving, held.GetName())
-		return nil, r.deleteResource(ctx, p, held)
 	}
 	if err := r.update(ctx, p, wanted); err != nil || p.lagging {
 		return nil, err
@@ -133,22 +133,11 @@ func (r *Reconciler) update(ctx context.Context, p *pass, wanted *resource) erro
 
 // deleteResources deletes all resources of a deleted application, and waits until they are gone.
 func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(p.held)) {
-		held := p.held[name]
-		if !isOwn(p.app, held) {
-			continue
-		}
-		p.leaving = append(p.leaving, name)
-		errs = append(errs, r.deleteResource(ctx, p, held))
+	err := r.deleteAll(ctx, p, func(held *resource) bool { return isOwn(p.app, held) })
+	if err == nil && len(p.leaving) > 0 {
+		err = subreconciler.ErrStop
 	}
-	if err := kerrors.NewAggregate(errs); err != nil {
-		return err
-	}
-	if len(p.leaving) > 0 {
-		return subreconciler.ErrStop
-	}
-	return nil
+	return err
 }
 
 // release removes the finalizer.
