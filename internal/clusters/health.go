@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -42,14 +43,6 @@ type Health struct {
 	Server string
 	// Version is the version of Kubernetes that the target reported last, empty if it has not.
 	Version string
-}
-
-// OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed, and whether
-// the cause is a good one. It is called for each owner, so it must not block, nor call the Registry.
-func (r *Registry) OnHealth(f func(key string, well bool)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.health = append(r.health, f)
 }
 
 // Health returns what is known of the targets of the ProviderConfig of a key. It may have several, as kcp names the
@@ -122,14 +115,19 @@ func (c *Cluster) TryCredentials(ctx context.Context) error {
 	return nil // Any other answer will do.
 }
 
-// tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is
-// empty if there is none. The caller holds the lock.
-func (r *Registry) tell(key string, well bool) {
-	for _, f := range r.health {
-		if key != "" {
-			f(key, well)
-		}
+// tell wakes the ProviderConfig of a key, as what Health returns for it may have changed. The caller holds the lock.
+func (r *Registry) tell(key string) {
+	kind, n := nameIn(key)
+	if enqueue, ok := r.sinks[kind]; ok {
+		enqueue(n)
 	}
+}
+
+// nameIn returns the kind and the name of the ProviderConfig of a key.
+func nameIn(key string) (kind string, n types.NamespacedName) {
+	kind, id, _ := strings.Cut(key, "/")
+	n.Namespace, n.Name, _ = strings.Cut(id, "/")
+	return kind, n
 }
 
 // WakeOwner wakes one owner.
@@ -157,12 +155,11 @@ func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []strin
 
 // tellHealth reports that the health of a cluster may have changed, and returns its users.
 func (r *Registry) tellHealth(c *Cluster) []informer.Owner {
-	well := c.health() == nil
 	owners, configs := r.usersOf(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, key := range configs {
-		r.tell(key, well)
+		r.tell(key)
 	}
 	return owners
 }
@@ -220,9 +217,8 @@ func (r *Registry) Metrics() prometheus.Collector {
 			if health.Err == nil {
 				ready = 1
 			}
-			kind, id, _ := strings.Cut(key, "/")
-			namespace, name, _ := strings.Cut(id, "/")
-			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
+			kind, n := nameIn(key)
+			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, n.Namespace, n.Name)
 		}
 	})
 }

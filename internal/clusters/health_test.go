@@ -144,7 +144,8 @@ func newHealthRegistry(t *testing.T, server string) (*Registry, chan string) {
 	}
 	t.Cleanup(r.Close)
 	reported := make(chan string, 100)
-	r.OnHealth(func(key string, _ bool) { reported <- key })
+	const kind = "ProviderConfig.example.org"
+	r.OnChange(kind, func(n types.NamespacedName) { reported <- kind + "/" + n.String() })
 	return r, reported
 }
 

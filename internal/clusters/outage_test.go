@@ -55,7 +55,7 @@ func TestIsBrief(t *testing.T) {
 // TestOutageWakesUsersLate shows that an outage is told of the ProviderConfig at once, but to the users only when it
 // lasts, and that all hear that it is over.
 func TestOutageWakesUsersLate(t *testing.T) {
-	const users, config = 100, "config"
+	const users, kind, config = 100, "ProviderConfig.example.org", "ProviderConfig.example.org/default/cluster"
 	joined := make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-joined
@@ -81,7 +81,7 @@ func TestOutageWakesUsersLate(t *testing.T) {
 		}
 	}
 	told := make(chan string, users)
-	r.OnHealth(func(key string, _ bool) { told <- key })
+	r.OnChange(kind, func(n types.NamespacedName) { told <- kind + "/" + n.String() })
 	if h := r.Health(config); h.Known || h.Err != nil {
 		t.Errorf("before the first probe nothing is known, got %+v", h)
 	}

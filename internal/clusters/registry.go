@@ -40,7 +40,6 @@ type Registry struct {
 	clusters map[string]*Cluster                   // by digest
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
-	health   []func(key string, well bool)
 }
 
 // A use is what one owner has of the Registry.
@@ -70,8 +69,8 @@ func NewRegistry(o Options) (*Registry, error) {
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
-// OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not
-// block.
+// OnChange says how to wake the objects of a controller, or the ProviderConfigs of a kind when what Health returns for
+// them may have changed: enqueue must add one to the controller's queue, and must neither block nor call the Registry.
 func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -315,8 +314,11 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	}
 	u.cluster, u.invalid, u.known = c, invalid, true
 	r.uses[o] = u
+	if was.cluster == nil && was.invalid == nil && c != nil && c.health() == nil {
+		return // New users, who come in crowds, change nothing if all is well.
+	}
 	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
-		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
+		r.tell(u.config)
 	}
 }
 

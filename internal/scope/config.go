@@ -2,13 +2,11 @@ package scope
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -44,13 +42,6 @@ type User struct {
 // Key returns the name of a ProviderConfig of this kind that is unique among all kinds.
 func (c Config) Key(pc client.Object) string {
 	return configKey(c.Kinds.Config.GroupKind(), pc.GetNamespace(), pc.GetName())
-}
-
-// Named returns the ProviderConfig of a key, and whether it is one of this kind.
-func (c Config) Named(key string) (types.NamespacedName, bool) {
-	name, ok := strings.CutPrefix(key, c.Kinds.Config.GroupKind().String()+"/")
-	namespace, name, _ := strings.Cut(name, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
 // Connection returns what a ProviderConfig of this kind says.

@@ -12,10 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
@@ -91,25 +89,6 @@ func show(pc resource.ProviderConfig, h clusters.Health) {
 	case h.Version != "":
 		s.ServerVersion = h.Version
 	}
-}
-
-// changes enqueues ProviderConfigs when the health of their targets may have changed: after 500 ms if something is
-// wrong, and together with the new users if all is well.
-func (r *reconciler) changes() source.Source {
-	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.registry.OnHealth(func(key string, well bool) {
-			name, ok := r.config.Named(key)
-			if !ok {
-				return
-			}
-			gather := gatherGone
-			if well {
-				gather = gatherNew
-			}
-			q.AddAfter(reconcile.Request{NamespacedName: name}, gather)
-		})
-		return nil
-	})
 }
 
 // ready returns condition Ready for the health of the targets, and whether that is known.

@@ -23,7 +23,7 @@ import (
 const (
 	// gatherNew is how long new records of use are gathered before the users are counted.
 	gatherNew = 3 * time.Second
-	// gatherGone is how long vanished ones are, for which a deleted ProviderConfig may wait.
+	// gatherGone is how long vanished ones are, for which a deleted ProviderConfig may wait, and news of targets.
 	gatherGone = 500 * time.Millisecond
 	// countAgain is when the users of a deleted ProviderConfig are counted again. Their records wake before.
 	countAgain = 10 * time.Second
@@ -46,7 +46,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options, c scope.Config) error {
 		Watches(c.New(), handlers.Users(o.Registry, c)).
 		Watches(c.NewUsage(), handlers.Gathered(
 			&resource.EnqueueRequestForProviderConfig{Kind: c.Kinds.Config.Kind}, gatherNew, gatherGone)).
-		WatchesRawSource(r.changes()).
+		WatchesRawSource(handlers.Targets(o.Registry, c.Kinds.Config.GroupKind().String(), gatherGone)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
 		Complete(r), "cannot set up controller %s", name)
 }
