@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
@@ -213,19 +214,10 @@ func failureLog(log logging.Logger, kind schema.GroupKind, works func(client.Obj
 			if isFailure(after) {
 				message = "Condition has failed"
 			}
+			ref := scope.RefOf(is)
 			log.Info(message, "kind", kind.String(), "namespace", is.GetNamespace(), "name", is.GetName(),
-				"providerConfig", configOf(is), "condition", string(t), "reason", string(after.Reason), "message", after.Message)
+				"providerConfig", strings.Trim(ref.Kind+"/"+ref.Name, "/"), "condition", string(t),
+				"reason", string(after.Reason), "message", after.Message)
 		}
 	}}
-}
-
-// configOf returns the name of the ProviderConfig that a resource refers to, and its kind if that is chosen.
-func configOf(o client.Object) string {
-	switch ref := scope.ConfigRef(o).(type) {
-	case *xpv2.Reference:
-		return ref.Name
-	case *xpv2.ProviderConfigReference:
-		return ref.Kind + "/" + ref.Name
-	}
-	return ""
 }

@@ -69,7 +69,7 @@ func (c Config) in(namespace, name string) client.ObjectKey {
 // Refs returns the keys of the ProviderConfigs of this kind that a resource refers to: the one in its spec, and the one
 // through which it was last seen.
 func (c Config) Refs(user client.Object) []client.ObjectKey {
-	refs := []xpv2.ProviderConfigReference{Configs{c}.ref(user)}
+	refs := []xpv2.ProviderConfigReference{RefOf(user)}
 	if o, ok := user.(observed); ok && o.Observed().ProviderConfigReference != nil {
 		refs = append(refs, *o.Observed().ProviderConfigReference)
 	}

@@ -63,11 +63,12 @@ func ConfigRef(o client.Object) any {
 	return nil
 }
 
-// ref returns the reference of a resource to its ProviderConfig, empty if it has none.
-func (s Configs) ref(o client.Object) xpv2.ProviderConfigReference {
+// RefOf returns the kind and the name in the providerConfigRef of a resource, empty if it has none. A reference without
+// a kind is one to a ProviderConfig.
+func RefOf(o client.Object) xpv2.ProviderConfigReference {
 	switch r := ConfigRef(o).(type) {
 	case *xpv2.Reference:
-		return xpv2.ProviderConfigReference{Kind: s[0].Kinds.Config.Kind, Name: r.Name}
+		return xpv2.ProviderConfigReference{Kind: pcv1alpha1.ProviderConfigGroupVersionKind.Kind, Name: r.Name}
 	case *xpv2.ProviderConfigReference:
 		return *r
 	}

@@ -35,7 +35,7 @@ type Kind[T client.Object] struct {
 }
 
 // Ref returns the reference of a resource to its ProviderConfig, empty if it has none.
-func (k Kind[T]) Ref(o T) xpv2.ProviderConfigReference { return k.Configs.ref(o) }
+func (Kind[T]) Ref(o T) xpv2.ProviderConfigReference { return RefOf(o) }
 
 // Through returns a copy of a resource that refers to another ProviderConfig.
 func (k Kind[T]) Through(o T, ref xpv2.ProviderConfigReference) T {
@@ -182,5 +182,5 @@ func Holder(o client.Object) string {
 			return claim
 		}
 	}
-	return configs.key(o.GetNamespace(), configs.ref(o))
+	return configs.key(o.GetNamespace(), RefOf(o))
 }

@@ -172,15 +172,11 @@ func Synced(o client.Object, err error) xpv2.Condition {
 // Explain puts before a message about a target that cannot be reached the ProviderConfig of the owner, where the user
 // corrects that. Events say the message alone.
 func Explain(o client.Object, c xpv2.Condition) xpv2.Condition {
-	var config string
-	switch r := scope.ConfigRef(o).(type) {
-	case *xpv2.Reference:
-		config = fmt.Sprintf("ProviderConfig %q", r.Name)
-	case *xpv2.ProviderConfigReference:
-		config = fmt.Sprintf("%s %q", r.Kind, r.Name)
-	default:
+	ref := scope.RefOf(o)
+	if ref.Name == "" {
 		return c
 	}
+	config := fmt.Sprintf("%s %q", ref.Kind, ref.Name)
 	switch c.Reason { //nolint:exhaustive // Of others the ProviderConfig is not the cause.
 	case commonv1.ReasonTargetUnreachable:
 		c.Message = config + ": " + c.Message
