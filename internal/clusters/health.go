@@ -140,25 +140,16 @@ func (r *Registry) WakeOwner(o informer.Owner) {
 	}
 }
 
-// usersOf returns the owners that use a cluster, and the sorted keys of their ProviderConfigs.
-func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []string) {
+// tellHealth wakes the ProviderConfigs of a cluster, whose health may have changed, and returns its users.
+func (r *Registry) tellHealth(c *Cluster) (owners []informer.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	keys := map[string]struct{}{}
+	configs := map[string]struct{}{}
 	for o := range c.users {
 		owners = append(owners, o)
-		keys[r.uses[o].config] = struct{}{}
+		configs[r.uses[o].config] = struct{}{}
 	}
-	delete(keys, "")
-	return owners, slices.Sorted(maps.Keys(keys))
-}
-
-// tellHealth reports that the health of a cluster may have changed, and returns its users.
-func (r *Registry) tellHealth(c *Cluster) []informer.Owner {
-	owners, configs := r.usersOf(c)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, key := range configs {
+	for key := range configs {
 		r.tell(key)
 	}
 	return owners
@@ -170,8 +161,7 @@ func (r *Registry) tellOutage(c *Cluster) {
 	r.tellHealth(c)
 	since := c.breaker.look().since
 	time.AfterFunc(time.Until(since.Add(outagePatience)), func() {
-		owners, _ := r.usersOf(c)
-		for _, o := range owners {
+		for _, o := range r.tellHealth(c) {
 			s := c.breaker.look()
 			if s.err == nil || !s.since.Equal(since) || r.outages.Wait(c.breaker.ctx) != nil {
 				return
