@@ -47,15 +47,16 @@ type part struct {
 type starter struct {
 	manager ctrl.Manager
 	log     logging.Logger
-	count   func(schema.GroupVersionKind) error  // adds the metrics of a kind
-	owned   func(client.Object) bool             // reports whether a resource is this replica's, nil if all are
-	logged  map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
+	count   func(schema.GroupVersionKind) error // adds the metrics of a kind
+	owned   func(client.Object) bool            // reports whether a resource is this replica's
+
+	followed map[schema.GroupVersionKind]bool
 }
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
 // kinds if all are served.
 func (s *starter) start(parts []part) error {
-	s.logged = map[schema.GroupVersionKind]struct{}{}
+	s.followed = map[schema.GroupVersionKind]bool{}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -105,46 +106,37 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 				return nil, err
 			}
 		}
-		if err := s.fillCaches(p); err != nil {
-			return nil, err
+		for _, k := range p.kinds {
+			if err := s.follow(k); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return missing, nil
 }
 
-// fillCaches starts the informers of a part, so that a replica that waits for the Lease has what it needs when it
-// leads. The controllers start theirs too, but not before they lead.
+// follow starts the informer of a kind, so that a replica that waits for the Lease has what it needs when it leads, and
+// logs which resources of the kind fail. The controllers start informers too, but not before they lead.
 //
 // Their sources could be started early as well (EnableWarmup). This was rejected: their handlers would remember objects
 // that vanish, which the leader finishes with, and finish with them again.
-func (s *starter) fillCaches(p part) error {
-	for _, k := range p.kinds {
-		i, err := s.manager.GetCache().GetInformerForKind(context.Background(), k, cache.BlockUntilSynced(false))
-		if err == nil {
-			err = s.logFailures(k, i)
-		}
-		if err != nil {
-			return errors.Wrapf(err, "cannot watch %s", k.Kind)
-		}
+func (s *starter) follow(k schema.GroupVersionKind) error {
+	if s.followed[k] {
+		return nil // A kind belongs to several parts.
 	}
-	return nil
-}
-
-// logFailures logs which resources of a kind fail. A kind belongs to several parts.
-func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error {
-	if _, logged := s.logged[k]; logged {
-		return nil
+	s.followed[k] = true
+	i, err := s.manager.GetCache().GetInformerForKind(context.Background(), k, cache.BlockUntilSynced(false))
+	if err == nil {
+		_, err = i.AddEventHandler(failureLog(s.log, k.GroupKind(), func(o client.Object) bool {
+			select {
+			case <-s.manager.Elected():
+				return s.owned(o)
+			default:
+				return false
+			}
+		}))
 	}
-	s.logged[k] = struct{}{}
-	_, err := i.AddEventHandler(failureLog(s.log, k.GroupKind(), func(o client.Object) bool {
-		select {
-		case <-s.manager.Elected():
-			return s.owned == nil || s.owned(o)
-		default:
-			return false
-		}
-	}))
-	return errors.Wrap(err, "cannot log failures")
+	return errors.Wrapf(err, "cannot watch %s", k.Kind)
 }
 
 // served reports whether the control plane serves all kinds of a part.
