@@ -105,18 +105,29 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	return r.Kind.Track(ctx, p.app)
 }
 
-// compare finds the resources that the application controls, and those with the names of its templates, which may have
+// compare finds the resources that the application has made, and those with the names of its templates, which may have
 // another controller, or none.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()), client.UnsafeDisableDeepCopy)
+	err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
+		client.MatchingFields{indexMaker: p.app.GetName()}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
 	p.held = map[string]*resource{}
 	for i := range list.Items {
-		if held := &list.Items[i]; metav1.IsControlledBy(held, p.app) || makes(p.app, held) {
+		if held := &list.Items[i]; metav1.IsControlledBy(held, p.app) {
 			p.held[held.GetName()] = held
+		}
+	}
+	for _, t := range p.app.Spec.ResourceTemplates {
+		held, n := &resource{}, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}
+		err := r.Local.Get(ctx, n, held, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", n.Name)
+		}
+		if err == nil {
+			p.held[n.Name] = held
 		}
 	}
 	return nil

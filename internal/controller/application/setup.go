@@ -23,6 +23,9 @@ import (
 // gather is how long events of resources are gathered before their application looks.
 const gather = 50 * time.Millisecond
 
+// indexMaker is the index of resources by the name of the application that has made them.
+const indexMaker = "maker"
+
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	base, b := targetresource.NewBase(mgr, o, scope.Applications(mgr.GetClient()), "workload")
@@ -30,6 +33,12 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Base:       base,
 		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
+	}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexMaker, func(o client.Object) []string {
+		return []string{o.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationName]}
+	})
+	if err != nil {
+		return errors.Wrap(err, "cannot index resources of applications")
 	}
 	b = b.Watches(&resource{}, handlers.Gathered(handler.EnqueueRequestsFromMapFunc(maker), gather, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, r.Controller, gather))
