@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
@@ -27,9 +25,6 @@ var errContested = errors.New("another client, such as a mutating webhook, rever
 const (
 	// editAttempts is how often a change is tried at once while others write the resource.
 	editAttempts = 10
-	// answerMost is how long a cache may lag behind the answer to a request. An answer is not believed for longer: the
-	// control plane may have been restored.
-	answerMost = 30 * time.Second
 	// editLocks is how many requests there can be at a time.
 	editLocks = 64
 )
@@ -37,12 +32,18 @@ const (
 // An editor changes the finalizers of resources, each by one request at a time, with all that is asked of it by then.
 type editor struct {
 	client func(schema.GroupVersionResource, string) dynamic.ResourceInterface
-	// answers are the resources as the last request has left them, each a *metav1.ObjectMeta.
-	answers *cache.Expiring
-	locks   keymutex.KeyMutex
+	locks  keymutex.KeyMutex
 
 	mu   sync.Mutex
-	open map[edited][]change // for the next request
+	open map[edited]*request // that are not under way yet
+}
+
+// A request makes changes of a resource. now and err are its answer.
+type request struct {
+	once    sync.Once
+	changes []change
+	now     metav1.Object
+	err     error
 }
 
 // An edited resource is one whose finalizers change, with any UID if that is empty.
@@ -60,66 +61,42 @@ type change struct {
 }
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface) *editor {
-	return &editor{
-		client: client, answers: cache.NewExpiring(), locks: keymutex.NewHashed(editLocks), open: map[edited][]change{},
-	}
+	return &editor{client: client, locks: keymutex.NewHashed(editLocks), open: map[edited]*request{}}
 }
 
 // set makes a change of a resource, and returns the resource as it is then. One that is being deleted takes no new
-// finalizer. The resource is given as it is known, nil if it is not. While a request is under way, the changes of all
-// who wait for it gather, and the first of them makes all.
-func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (now metav1.Object, err error) {
-	if is := e.newest(at, known); is != nil && slices.Equal(after(is, []change{c}), is.GetFinalizers()) {
-		return is, nil
+// finalizer. The resource is given as it is known, nil if it must be read: what a cache shows may not have the finalizer
+// yet that is taken off. While a request is under way, the changes of all who wait for it gather in the next one.
+func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (metav1.Object, error) {
+	if known != nil && slices.Equal(after(known, []change{c}), known.GetFinalizers()) {
+		return known, nil
 	}
 	e.mu.Lock()
-	e.open[at] = append(e.open[at], c)
+	r := e.open[at]
+	if r == nil {
+		r = &request{}
+		e.open[at] = r
+	}
+	r.changes = append(r.changes, c)
 	e.mu.Unlock()
 	key := at.String() + at.name.String()
 	e.locks.LockKey(key)
 	defer func() { _ = e.locks.UnlockKey(key) }()
-	e.mu.Lock()
-	changes := slices.Concat(e.open[at], []change{c}) // The request before may have had it, and have failed.
-	delete(e.open, at)
-	e.mu.Unlock()
-	known = e.newest(at, known)
-	// OnError itself returns no error if the last one is that of a context.
-	_ = retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, apierrors.IsConflict, func() error {
-		now, err = e.patch(ctx, at, changes, known)
-		known = nil
-		return err
+	r.once.Do(func() {
+		e.mu.Lock()
+		delete(e.open, at)
+		e.mu.Unlock()
+		// OnError itself returns no error if the last one is that of a context.
+		_ = retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, apierrors.IsConflict, func() error {
+			r.now, r.err = e.patch(ctx, at, r.changes, known)
+			known = nil
+			return r.err
+		})
 	})
-	if err != nil {
-		e.answers.Delete(at)
-		return nil, err
-	}
-	e.answers.Set(at, &metav1.ObjectMeta{
-		UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
-		DeletionTimestamp: now.GetDeletionTimestamp(),
-	}, answerMost)
-	return now, nil
+	return r.now, r.err
 }
 
-// newest returns the newer of a known state of a resource and of the last answer about it, nil if there is neither. One
-// that is gone has no finalizers, and is being deleted.
-func (e *editor) newest(at edited, known metav1.Object) metav1.Object {
-	v, _ := e.answers.Get(at)
-	answer, ok := v.(*metav1.ObjectMeta)
-	switch {
-	case known != nil && at.uid != "" && known.GetUID() != at.uid:
-		return gone() // It is a namesake.
-	case !ok:
-		return known
-	case known == nil || answer.ResourceVersion == "":
-		return answer
-	}
-	order, err := resourceversion.CompareResourceVersion(answer.ResourceVersion, known.GetResourceVersion())
-	if err != nil || order <= 0 {
-		return known
-	}
-	return answer
-}
-
+// gone returns a resource that does not exist: it has no finalizers, and takes none.
 func gone() *metav1.ObjectMeta { return &metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}} }
 
 // patch makes changes of a resource as it is known, or as the control plane has it. It returns the resource then.

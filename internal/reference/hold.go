@@ -87,14 +87,7 @@ func worse(a, b error) error {
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
 	at, served, err := r.at(ctx, p)
 	if err == nil && served {
-		var objs []Referrer
-		var known metav1.Object
-		if objs, err = r.lookup(ctx, pinned(p), nil); len(objs) > 0 {
-			known = objs[0].Object
-		}
-		if err == nil {
-			_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, known)
-		}
+		_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, nil)
 	}
 	return refused(errors.Wrapf(err, "cannot remove the finalizer of the provider from %s", describe(p.Kind, nameOf(p))))
 }
@@ -224,7 +217,7 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 	}
 	err = apierrors.NewConflict(at.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
 	for _, finalizer := range finalizers {
-		_, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, f)
+		_, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, nil)
 		err = worse(err, failed)
 	}
 	return refused(errors.Wrap(err, "cannot remove the finalizers of deleted Objects"))
