@@ -67,7 +67,10 @@ func (r *reconciliation) fail(err error) error {
 		err = targetresource.SuppressBriefOutage(err, last)
 	}
 	if r.Suppressed = targetresource.IsSuppressed(err); !r.Suppressed {
-		err = brief(err, seen && meta.WasDeleted(last))
+		err = brief(err)
+		if seen && meta.WasDeleted(last) {
+			err = waiting(err)
+		}
 	}
 	r.err = err
 	return err
@@ -217,16 +220,17 @@ func releasesResource(o Object, err error) bool {
 	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
-// orLeave returns the error of an Object that has to finish with a resource, and says how it could do without a target
-// that cannot be reached. It is nil if the Object is to do without, and leaves its resource.
+// orLeave returns the error of an Object that has to finish with a resource, nil if the Object is to do without a target
+// that cannot be reached, and leaves its resource.
 func (r *reconciliation) orLeave(o Object, err error) error {
 	if releasesResource(o, err) {
 		r.left, r.leaving = err, nil
 		return nil
 	}
-	return waiting(err)
+	return err
 }
 
+// waiting says how an Object could do without a target that cannot be reached.
 func waiting(err error) error {
 	if !targetresource.IsCutOff(err) {
 		return err
@@ -249,17 +253,10 @@ func (e briefError) Error() string { return e.message }
 func (e briefError) Unwrap() error { return e.error }
 
 // brief returns a briefError if an error is about a target that does not answer, and the error itself if not.
-func brief(err error, deleted bool) error {
+func brief(err error) error {
 	said := clusters.UnreachableMessage(err)
-	if said == "" {
+	if said == "" || errors.As(err, &briefError{}) {
 		return err
-	}
-	before, _, waits := strings.Cut(err.Error(), messageWaiting)
-	switch {
-	case waits:
-		said = before + messageWaiting + ": " + said
-	case deleted:
-		said = messageWaiting + ": " + said
 	}
 	return briefError{error: err, message: said}
 }

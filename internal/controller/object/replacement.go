@@ -120,7 +120,7 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 		return true, nil
 	}
 	if err != nil || !there {
-		return err == nil, errors.Wrapf(waiting(err), "cannot replace %s", describe(seen))
+		return err == nil, errors.Wrapf(waiting(brief(err)), "cannot replace %s", describe(seen))
 	}
 	adopted, err := old.isAdopted(ctx, o)
 	if err != nil {
