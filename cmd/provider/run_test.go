@@ -189,7 +189,6 @@ func TestMetricLabels(t *testing.T) {
 		"certwatcher_":                            {},
 		"go_":                                     {"quantile": known},
 		"process_":                                {},
-		"provider_kcp_postponed_reverts_total":    {},
 		"sync_agent_published_resource":           {},
 	}
 	descs := make(chan *prometheus.Desc)

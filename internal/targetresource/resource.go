@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -202,14 +200,6 @@ const (
 	driftPeace = 2 * driftPause
 )
 
-// postponed counts the reverts that were put off.
-var postponed = prometheus.NewCounter(prometheus.CounterOpts{
-	Name: "provider_kcp_postponed_reverts_total",
-	Help: "How often the provider postponed reverting what others change again and again.",
-})
-
-func init() { metrics.Registry.MustRegister(postponed) } //nolint:gochecknoinits // As controller-runtime does its own.
-
 // A Drift slows down the fight over a resource that somebody else keeps changing. Its zero value has seen no change.
 // One worker at a time reconciles an owner, and nobody else asks for its fight.
 type Drift struct {
@@ -236,7 +226,6 @@ func (d *Drift) fight(o informer.Owner) *fight {
 func (d *Drift) Wait(o informer.Owner) time.Duration {
 	f := d.fight(o)
 	if wait := time.Until(f.last.Add(driftPause)); f.reverts >= driftBurst && wait > 0 {
-		postponed.Inc()
 		return wait
 	}
 	f.reverts, f.last = f.reverts+1, time.Now()
