@@ -9,7 +9,6 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -125,8 +124,9 @@ const (
 
 // Dependents returns an error that names the Objects which keep a deleted one, nil if there are none. Finalizers that
 // keep it for no reason are taken off: of Objects that are gone or refer to it no more, as earlier providers leave them
-// behind, and of those that it refers to itself, as each would wait for the other. The error then is a conflict,
-// because the Object is not in its newest state any more.
+// behind, and of those that it refers to itself, as each would wait for the other. We do not look for longer cycles:
+// whoever makes one takes a reference off. The error then is a conflict, because the Object is not in its newest state
+// any more.
 func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	finalizers := slices.DeleteFunc(slices.Clone(f.GetFinalizers()),
 		func(s string) bool { return !strings.HasPrefix(s, commonv1.FinalizerReferredPrefix) })
@@ -137,22 +137,17 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	if err != nil {
 		return refused(err)
 	}
-	needed, err := r.reachable(ctx, f)
-	if err != nil {
-		return refused(err)
-	}
 	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
 	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter
+	own := r.edges(f)
 	var names, stranded []string
 	for _, finalizer := range finalizers {
 		name, void := "an Object with UID "+strings.TrimPrefix(finalizer, commonv1.FinalizerReferredPrefix), old
 		if i := slices.IndexFunc(all, func(d Referrer) bool { return d.finalizer() == finalizer }); i >= 0 {
 			name = describe(all[i].GVK.Kind, all[i].node().name)
-			void = needed.Has(all[i].node())
 			// A deleted one that refers to something else by now would take it off when it goes, which this one may be
 			// in the way of.
-			void = void || all[i].GetDeletionTimestamp() != nil && !slices.ContainsFunc(r.edges(all[i]),
-				func(ref Reference) bool { return ref.node() == f.node() || ref.selects(f.GVK.GroupKind(), f) })
+			void = leadTo(own, all[i]) || all[i].GetDeletionTimestamp() != nil && !leadTo(r.edges(all[i]), f)
 		}
 		if void {
 			stranded = append(stranded, finalizer)
@@ -173,40 +168,10 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	}
 }
 
-// reachable returns all Objects that an Object refers to, itself or through others.
-func (s *objects) reachable(ctx context.Context, f Referrer) (sets.Set[node], error) {
-	met := sets.New[node]()
-	for todo := []node{f.node()}; len(todo) > 0; todo = todo[1:] {
-		there, err := s.next(ctx, todo[0])
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range there {
-			if !met.Has(n) {
-				met.Insert(n)
-				todo = append(todo, n)
-			}
-		}
-	}
-	return met, nil
-}
-
-// next returns the nodes of the Objects that the Object of a node refers to itself.
-func (s *objects) next(ctx context.Context, n node) (there []node, err error) {
-	objs, err := s.lookup(ctx, n, nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range objs {
-		for _, ref := range s.edges(o) {
-			found, err := s.targets(ctx, o, ref)
-			if err != nil {
-				return nil, err
-			}
-			there = append(there, found...)
-		}
-	}
-	return there, nil
+// leadTo reports whether one of some references names or selects an Object.
+func leadTo(refs []Reference, o Referrer) bool {
+	return slices.ContainsFunc(refs,
+		func(r Reference) bool { return r.node() == o.node() || r.selects(o.GVK.GroupKind(), o) })
 }
 
 // free takes finalizers off an Object. Its error is never nil.

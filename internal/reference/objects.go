@@ -146,15 +146,12 @@ func (s *objects) has(n node) bool {
 	return ok
 }
 
-// lookup returns the Object of a node, or those of its namespace that a selector and further options select. They are
-// shared, and must not be changed.
-func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
-	more ...client.ListOption,
-) ([]Referrer, error) {
+// lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
+// be changed.
+func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) ([]Referrer, error) {
 	k := s.kinds[n.kind]
 	if n.name.Name == "" {
-		return s.list(ctx, k, append(more, client.InNamespace(n.name.Namespace),
-			client.MatchingLabelsSelector{Selector: selector})...)
+		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	}
 	if _, ok := s.served.Load(n.kind); !ok {
 		return nil, nil
@@ -165,25 +162,6 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector,
 		return nil, nil
 	}
 	return []Referrer{{Object: o, GVK: k.GVK}}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
-}
-
-// targets returns the nodes of the Objects that a reference of an Object leads to. A selector that selects several
-// leads to none of them, but to what it pinned when it selected one.
-func (s *objects) targets(ctx context.Context, f Referrer, r Reference) ([]node, error) {
-	objs, err := s.lookup(ctx, r.node(), r.selector, client.Limit(2))
-	var all []node
-	if len(objs) > 1 {
-		objs = nil
-		for _, p := range f.Observed().References {
-			if r.isOf(p) {
-				all = append(all, pinned(p))
-			}
-		}
-	}
-	for _, o := range objs {
-		all = append(all, o.node())
-	}
-	return all, err
 }
 
 // List returns the Objects of all kinds that options select. They are shared, and must not be changed.

@@ -2,18 +2,14 @@ package reference
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,76 +102,6 @@ func TestSelectorsAreIndexed(t *testing.T) {
 	if r.returned > few {
 		t.Errorf("want at most %d Objects looked at, got %d", few, r.returned)
 	}
-}
-
-// A spaceReader reads the Objects of one namespace as the manager's cache does, and counts those that it lists.
-type spaceReader struct {
-	client.Reader
-
-	all    map[types.NamespacedName]*mobjectv1alpha1.Object
-	listed int
-}
-
-// Get reads an Object that is there.
-func (r *spaceReader) Get(_ context.Context, n client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	*o.(*mobjectv1alpha1.Object) = *r.all[n]
-	return nil
-}
-
-// List lists Objects by their labels.
-func (r *spaceReader) List(_ context.Context, l client.ObjectList, opts ...client.ListOption) error {
-	o := (&client.ListOptions{}).ApplyOptions(opts)
-	list := l.(*mobjectv1alpha1.ObjectList)
-	for _, n := range slices.SortedFunc(maps.Keys(r.all), func(a, b types.NamespacedName) int {
-		return strings.Compare(a.Name, b.Name)
-	}) {
-		if o.Limit > 0 && len(list.Items) == int(o.Limit) {
-			break
-		}
-		if o.LabelSelector.Matches(labels.Set(r.all[n].GetLabels())) {
-			list.Items = append(list.Items, *r.all[n])
-			r.listed++
-		}
-	}
-	return nil
-}
-
-// TestSelectorsOfMany shows that Objects which each select all of their namespace, a hundred times over, do not
-// multiply: a selector of several leads nowhere. What it has pinned when it was of one still counts.
-func TestSelectorsOfMany(t *testing.T) {
-	const crowd, references = 20, 100
-	gvk, all := mobjectv1alpha1.ObjectGroupVersionKind, map[string]string{"app": "web"}
-	r := &spaceReader{all: map[types.NamespacedName]*mobjectv1alpha1.Object{}}
-	k := Kind{
-		GVK: gvk, Namespaced: true, New: func() Object { return &mobjectv1alpha1.Object{} },
-		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
-	}
-	s := &objects{options: Options{Cache: r, Owned: ownsAll}, kinds: map[schema.GroupKind]Kind{gvk.GroupKind(): k}}
-	s.served.Store(gvk.GroupKind(), nil)
-	for i := range crowd {
-		o := named(strconv.Itoa(i), slices.Repeat([]commonv1.Reference{reading("metadata.uid", "", all)}, references)...)
-		o.SetLabels(all)
-		r.all[client.ObjectKeyFromObject(o)] = o
-	}
-	object := func(name string) *mobjectv1alpha1.Object {
-		return r.all[types.NamespacedName{Namespace: "default", Name: name}]
-	}
-	check := func(reason string, want int) {
-		t.Helper()
-		r.listed = 0
-		met, err := s.reachable(t.Context(), Referrer{Object: object("0"), GVK: gvk})
-		if err != nil || len(met) != want {
-			t.Errorf("%s: want %d Objects referred to, got %v, %v", reason, want, met, err)
-		}
-		if most := 2 * crowd * references; r.listed > most {
-			t.Errorf("%s: want at most %d Objects looked at, got %d", reason, most, r.listed)
-		}
-	}
-	check("No selector is of one", 0)
-	object("0").Observed().References = []commonv1.PinnedReference{pinOf(gvk, object("1"))}
-	check("What one has pinned counts", 1)
-	object("1").Observed().References = []commonv1.PinnedReference{pinOf(gvk, object("0"))}
-	check("So do two that have pinned each other", 2)
 }
 
 // ownsAll owns each Object.
