@@ -81,7 +81,6 @@ type objects struct {
 	options Options
 	kinds   map[schema.GroupKind]Kind
 	served  sync.Map // the GroupKinds that the cache can be asked for
-	others  sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
@@ -265,7 +264,6 @@ func (s *objects) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
-			s.others.Delete(node{gk, client.ObjectKeyFromObject(e.Object)})
 			s.wakeReferrers(ctx, gk, e.Object)
 		},
 	}

@@ -8,7 +8,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -173,7 +172,7 @@ func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference)
 	if ref.From == "" && !ref.inspects(f) || r.options.Owned(o.Object) {
 		c = content(o.Object, ref.GVK)
 	} else {
-		c, err = r.askOnce(ctx, o, ref)
+		c, err = r.read(ctx, o, ref)
 	}
 	if err == nil && r.options.Sanitized && ref.readsHidden(c) {
 		return nil, invalid("%s: field %s of %s is hidden by the provider's flag --sanitize-secrets: have its "+
@@ -182,22 +181,15 @@ func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference)
 	return c, err
 }
 
-// askOnce returns the content of an Object. It reads the Object from the control plane, once for each resourceVersion
-// that the cache shows.
-func (r *Resolver) askOnce(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
-	is, _ := r.others.Load(o.node())
-	known, _ := is.(*unstructured.Unstructured)
-	if known == nil || known.GetUID() != o.GetUID() || known.GetResourceVersion() != o.GetResourceVersion() {
-		i := ref.watchRequest()
-		i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
-		u, err := r.options.Cluster.Read(ctx, i)
-		if err != nil || u == nil {
-			return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
-		}
-		known = u
-		r.others.Store(o.node(), known)
+// read returns the content of an Object that the cache does not hold whole.
+func (r *Resolver) read(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
+	i := ref.watchRequest()
+	i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
+	u, err := r.options.Cluster.Read(ctx, i)
+	if err != nil || u == nil {
+		return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
 	}
-	return known.Object, nil
+	return u.Object, nil
 }
 
 // use reads from a resource what a reference wants of it.
@@ -312,38 +304,24 @@ func (r *Reference) watchRequest() informer.WatchRequest {
 	return i
 }
 
-// stream returns the shared resources that a reference names, from the watches or, where the control plane denies
-// those, from itself.
+// stream returns the shared resources that a reference names, from the watches. Where the control plane denies those, it
+// is asked for one that has a name.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
-	if ref.mapping.Watchable {
+	if ref.mapping.Watchable || ref.Selector != "" {
 		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.watchRequest())
-		if !informer.IsDenied(err) {
+		switch {
+		case !informer.IsDenied(err):
 			return us, errors.Wrap(err, "cannot read the resource of a reference")
+		case ref.Selector != "":
+			return nil, refused(errors.Wrapf(err, "cannot read %s", ref))
 		}
 	}
-	us, err := r.ask(ctx, ref)
+	u, err := r.options.Cluster.Read(ctx, ref.watchRequest())
 	if clusters.IsUnserved(err) {
 		r.options.Cluster.InvalidateMapping(ref.GVK)
 	}
-	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
-}
-
-// ask reads the resources that a reference names from the control plane.
-func (r *Resolver) ask(ctx context.Context, ref *Reference) (us []*unstructured.Unstructured, err error) {
-	if ref.Selector == "" {
-		u, err := r.options.Cluster.Read(ctx, ref.watchRequest())
-		if u != nil {
-			us = append(us, u)
-		}
-		return us, err
+	if err != nil || u == nil {
+		return nil, refused(errors.Wrapf(err, "cannot read %s", ref))
 	}
-	l, err := r.options.Cluster.Resource(ref.mapping.Resource, ref.Namespace).List(ctx,
-		metav1.ListOptions{LabelSelector: ref.Selector})
-	if err != nil {
-		return nil, err
-	}
-	for i := range l.Items {
-		us = append(us, &l.Items[i])
-	}
-	return us, nil
+	return []*unstructured.Unstructured{u}, nil
 }
