@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -117,10 +115,10 @@ func (c Client) Create(ctx context.Context, obj client.Object, o ...client.Creat
 	return c.Client.Create(ctx, obj, o...)
 }
 
-// Update writes an object, unless it is the reconciled one and its metadata are as before. Reconcilers never change a
-// spec.
+// Update writes an object, unless it is the reconciled one and its finalizers are as before. Beside those, reconcilers
+// of crossplane-runtime update the annotations of a creation, and nothing else.
 func (c Client) Update(ctx context.Context, obj client.Object, o ...client.UpdateOption) error {
-	if r := of(ctx); r.isCurrent(obj) && sameMetadata(r.last, obj) {
+	if r := of(ctx); r.isCurrent(obj) && slices.Equal(r.last.GetFinalizers(), obj.GetFinalizers()) {
 		return nil
 	}
 	return c.note(ctx, obj, c.Client.Update(ctx, obj, o...))
@@ -219,22 +217,6 @@ func (w statusWriter) Patch(ctx context.Context, obj client.Object, p client.Pat
 	o ...client.SubResourcePatchOption,
 ) error {
 	return w.client.note(ctx, obj, w.SubResourceWriter.Patch(ctx, obj, p, o...))
-}
-
-// sameMetadata compares what reconcilers change of metadata: finalizers, and annotations other than those of a
-// creation.
-func sameMetadata(a, b client.Object) bool {
-	return equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers()) &&
-		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(annotations(a), annotations(b))
-}
-
-func annotations(obj client.Object) map[string]string {
-	all := maps.Clone(obj.GetAnnotations())
-	maps.DeleteFunc(all, func(key, _ string) bool {
-		return key == meta.AnnotationKeyExternalCreatePending || key == meta.AnnotationKeyExternalCreateSucceeded ||
-			key == meta.AnnotationKeyExternalCreateFailed
-	})
-	return all
 }
 
 // A Manager is a manager whose client is a Client, for reconcilers that take their client from it.

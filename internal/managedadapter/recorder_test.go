@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -145,41 +144,6 @@ func TestRecorderLimitsRoutineEvents(t *testing.T) {
 	}
 	if limited.Event(withConditions(), event.Warning("Dropped", errors.New("w"))); len(got) != n+w {
 		t.Error("What is to be dropped is recorded")
-	}
-}
-
-func TestSameMetadata(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		change func(*corev1.ConfigMap)
-		want   bool
-	}{
-		"Nothing": {reason: "Nothing has changed.", change: func(*corev1.ConfigMap) {}, want: true},
-		"CreatePending": {
-			reason: "The annotations of a creation do not count.",
-			change: func(c *corev1.ConfigMap) { c.Annotations[meta.AnnotationKeyExternalCreatePending] = "now" },
-			want:   true,
-		},
-		"Annotation": {
-			reason: "Any other annotation counts.",
-			change: func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" },
-		},
-		"Label": {
-			reason: "A label counts.",
-			change: func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} },
-		},
-		"Finalizer": {
-			reason: "A finalizer counts.",
-			change: func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} },
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, b := metadata(map[string]string{"x": "y"}), metadata(map[string]string{"x": "y"})
-			tc.change(b)
-			if got := sameMetadata(a, b); got != tc.want {
-				t.Errorf("%s\nsameMetadata: want %t, got %t", tc.reason, tc.want, got)
-			}
-		})
 	}
 }
 
