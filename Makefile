@@ -62,7 +62,7 @@ GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=60m
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
-SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter deletedearly identity)
+SHARING  := $(addprefix ./internal/,fairqueue clusters slot informer reference publication objectsync kcp managedadapter identity)
 CROWDED  := TestLifecycle TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate TestOutageIsShownLate \
 	TestDeadTargetDelaysNoOther TestSeveral TestSync
 

@@ -12,9 +12,14 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -240,13 +245,36 @@ func (c *reconciler[T]) letGo(ctx context.Context, obj client.Object) error {
 	return p.fail(p.leaving)
 }
 
+// earlyHandler hears of the deletion of Objects, and has those reconciled that are gone although our finalizer was to
+// keep them: an API server looks once whether an object that it is to delete has finalizers, and deletes it with one
+// that is added after that look. The last state of such an Object has the finalizer, and was never marked as being
+// deleted. We rejected to go by a write that finds the Object gone: a user who removes the finalizer, to keep what the
+// Object has made, would be taken for this case.
+func (c *reconciler[T]) earlyHandler() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent,
+		q workqueue.TypedRateLimitingInterface[reconcile.Request],
+	) {
+		last, ok := e.Object.(T)
+		if !ok || e.DeleteStateUnknown || meta.WasDeleted(last) || !meta.FinalizerExists(last, managed.FinalizerName) ||
+			meta.IsPaused(last) || len(last.GetManagementPolicies()) == 0 {
+			return
+		}
+		o, n := copyOf(last), client.ObjectKeyFromObject(last)
+		o.SetDeletionTimestamp(new(metav1.Now()))
+		o.SetFinalizers([]string{managed.FinalizerName}) // Nobody removes those of others any more.
+		c.early.Store(n, o)
+		q.Add(reconcile.Request{NamespacedName: n})
+	}}
+}
+
 // finish deletes the resource of an Object that is gone in spite of its finalizer, and reports whether nothing is left
 // of it, or there is no such Object. The reconciliation knows why it could not be done.
 func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bool {
-	o, there := c.early.Get(key)
+	known, there := c.early.Load(key)
 	if !there {
 		return true
 	}
+	o := copyOf(known.(Object)) //nolint:forcetypeassert // Nothing else is in it.
 	left, err := c.deleteResource(ctx, o)
 	if err == nil && !left {
 		err = c.letGo(ctx, o)
@@ -257,13 +285,13 @@ func (c *reconciler[T]) finish(ctx context.Context, key types.NamespacedName) bo
 		return false
 	}
 	c.forget(key)
-	c.early.Finished(key)
+	c.early.Delete(key)
 	reconciliationOf(ctx).gone = false // Nothing is known of one that has its name by now.
 	return true
 }
 
 // deleteResource does what crossplane-runtime does with a deleted Object, and reports whether its resource is left.
-func (c *reconciler[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
+func (c *reconciler[T]) deleteResource(ctx context.Context, o Object) (left bool, err error) {
 	if err := c.Initialize(ctx, o); err != nil {
 		return true, err
 	}

@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -18,7 +19,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -41,7 +41,7 @@ type reconciler[T Object] struct {
 	drift   targetresource.Drift
 	writes  *managedadapter.Coalescer
 	options Options
-	early   *deletedearly.Objects[T]
+	early   sync.Map // Objects by their names that are gone although our finalizer was to keep them
 }
 
 // Reconcile reconciles one Object.

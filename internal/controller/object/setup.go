@@ -29,7 +29,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/clusters"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
@@ -68,10 +67,7 @@ type Options struct {
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	base, b := targetresource.NewBase(mgr, o.Options, k, "managed")
 	base.Events = base.Events.Limited(isOutageEvent)
-	c := &reconciler[T]{
-		Base: base, options: o,
-		early: deletedearly.NewObjects[T](managed.FinalizerName), writes: managedadapter.NewCoalescer(),
-	}
+	c := &reconciler[T]{Base: base, options: o, writes: managedadapter.NewCoalescer()}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithInitializers(c), managed.WithReferenceResolver(c),
 		managed.WithFinalizer(c), managed.WithRecorder(c.Events),
@@ -87,7 +83,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
 	c.managed = managedadapter.NewReconciler(c.Manager, o.Options.Options, k.GVK, opts...)
-	err := b.Watches(k.New(), c.early.Handler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
+	err := b.Watches(k.New(), c.earlyHandler(), builder.WithPredicates(handlers.InSlot(o.Registry, predicate.Funcs{}))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.Targets(o.Registry, c.Controller, 0)).
 		Complete(c)
