@@ -2,9 +2,11 @@ package managedadapter
 
 import (
 	"context"
+	"maps"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
@@ -118,16 +120,18 @@ func tally(m *statemetrics.MRStateMetrics, kind string, all []Conditioned, isMan
 	}
 }
 
-// DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations. An
-// object that is older than it was may differ in all of that: the control plane was restored. It also lets updates pass
-// by which an object that is being deleted loses a finalizer: the last other one gone, it is our turn.
+// DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations,
+// except the external name that we give it ourselves. An object that is older than it was may differ in all of that:
+// the control plane was restored. It also lets updates pass by which an object that is being deleted loses a finalizer:
+// the last other one gone, it is our turn.
 func DesiredStateChanged() predicate.Predicate {
 	desired := resource.DesiredStateChanged()
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			released := e.ObjectNew.GetDeletionTimestamp() != nil &&
 				len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
-			return released || WentBack(e.ObjectOld, e.ObjectNew) || desired.Update(e)
+			return released || WentBack(e.ObjectOld, e.ObjectNew) ||
+				desired.Update(e) && !named(e.ObjectOld, e.ObjectNew)
 		},
 	}
 }
@@ -137,4 +141,17 @@ func DesiredStateChanged() predicate.Predicate {
 func WentBack(before, after client.Object) bool {
 	c, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
 	return err == nil && c < 0
+}
+
+// named reports whether an object has got an external name, and nothing else that counts.
+func named(before, after client.Object) bool {
+	if before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetLabels(), after.GetLabels()) {
+		return false
+	}
+	if _, ok := before.GetAnnotations()[meta.AnnotationKeyExternalName]; ok {
+		return false
+	}
+	rest := maps.Clone(after.GetAnnotations())
+	delete(rest, meta.AnnotationKeyExternalName)
+	return maps.Equal(rest, before.GetAnnotations())
 }
