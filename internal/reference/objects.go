@@ -3,7 +3,6 @@ package reference
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -76,21 +75,14 @@ func (f Referrer) hasResource() bool { return len(f.Observed().Manifest.Raw) > 0
 // node returns the place of an Object in the graph of references.
 func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyFromObject(f)} }
 
-// objects are the Objects of the manager's cache. The index of the cache is the only record of who refers to whom.
-type objects struct {
-	options Options
-	kinds   map[schema.GroupKind]Kind
-	served  sync.Map // the GroupKinds that the cache can be asked for
-}
-
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
 // Until then there are none. A kind that is served when the first controller starts must be told of before, or who
 // keeps an Object may be taken for gone.
-func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.GroupKind) error {
-	k := s.kinds[gk]
+func (r *Resolver) Serve(ctx context.Context, i client.FieldIndexer, gk schema.GroupKind) error {
+	k := r.kinds[gk]
 	err := i.IndexField(ctx, k.New(), indexReferences, func(o client.Object) []string {
 		if o, ok := o.(Object); ok {
-			return s.keys(Referrer{Object: o, GVK: k.GVK})
+			return r.keys(Referrer{Object: o, GVK: k.GVK})
 		}
 		return nil
 	})
@@ -100,14 +92,14 @@ func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.Gr
 	if err != nil {
 		return errors.Wrapf(err, "cannot index %s", gk)
 	}
-	s.served.Store(gk, nil)
+	r.served.Store(gk, nil)
 	return nil
 }
 
 // keys returns the keys of all that an Object refers to or has pinned.
-func (s *objects) keys(f Referrer) []string {
+func (r *Resolver) keys(f Referrer) []string {
 	var keys []string
-	for _, ref := range s.edges(f) {
+	for _, ref := range r.edges(f) {
 		keys = append(keys, ref.key())
 	}
 	for _, p := range f.Observed().References {
@@ -118,12 +110,12 @@ func (s *objects) keys(f Referrer) []string {
 
 // references returns all references of an Object. Those to Objects name them alike, in whatever version they ask for
 // them.
-func (s *objects) references(f Referrer) []Reference {
+func (r *Resolver) references(f Referrer) []Reference {
 	refs := Normalise(f.Desired(), Rules{
-		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: s.options.CrossNamespace,
+		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: r.options.CrossNamespace,
 	})
 	for i := range refs {
-		k, ok := s.kinds[refs[i].GVK.GroupKind()]
+		k, ok := r.kinds[refs[i].GVK.GroupKind()]
 		if !ok {
 			continue
 		}
@@ -136,27 +128,27 @@ func (s *objects) references(f Referrer) []Reference {
 }
 
 // edges returns the references of an Object that can be followed to Objects.
-func (s *objects) edges(f Referrer) []Reference {
-	return slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
+func (r *Resolver) edges(f Referrer) []Reference {
+	return slices.DeleteFunc(r.references(f), func(ref Reference) bool { return ref.Err != nil || !r.has(ref.node()) })
 }
 
-func (s *objects) has(n node) bool {
-	_, ok := s.kinds[n.kind]
+func (r *Resolver) has(n node) bool {
+	_, ok := r.kinds[n.kind]
 	return ok
 }
 
 // lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
 // be changed.
-func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) ([]Referrer, error) {
-	k := s.kinds[n.kind]
+func (r *Resolver) lookup(ctx context.Context, n node, selector labels.Selector) ([]Referrer, error) {
+	k := r.kinds[n.kind]
 	if n.name.Name == "" {
-		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		return r.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: selector})
 	}
-	if _, ok := s.served.Load(n.kind); !ok {
+	if _, ok := r.served.Load(n.kind); !ok {
 		return nil, nil
 	}
 	o := k.New()
-	err := s.options.Cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
+	err := r.options.Cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -164,9 +156,9 @@ func (s *objects) lookup(ctx context.Context, n node, selector labels.Selector) 
 }
 
 // List returns the Objects of all kinds that options select. They are shared, and must not be changed.
-func (s *objects) List(ctx context.Context, o ...client.ListOption) (all []client.Object, err error) {
-	for _, k := range s.kinds {
-		found, err := s.list(ctx, k, o...)
+func (r *Resolver) List(ctx context.Context, o ...client.ListOption) (all []client.Object, err error) {
+	for _, k := range r.kinds {
+		found, err := r.list(ctx, k, o...)
 		if err != nil {
 			return nil, err
 		}
@@ -178,12 +170,12 @@ func (s *objects) List(ctx context.Context, o ...client.ListOption) (all []clien
 }
 
 // list returns the shared Objects of a kind that options select.
-func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]Referrer, error) {
-	if _, ok := s.served.Load(k.GVK.GroupKind()); !ok {
+func (r *Resolver) list(ctx context.Context, k Kind, o ...client.ListOption) ([]Referrer, error) {
+	if _, ok := r.served.Load(k.GVK.GroupKind()); !ok {
 		return nil, nil
 	}
 	l := k.NewList()
-	if err := s.options.Cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.options.Cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
 	}
 	var all []Referrer
@@ -194,11 +186,11 @@ func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]R
 }
 
 // referrers returns the Objects that refer to an Object in any of some states, or have pinned it.
-func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) ([]Referrer, error) {
+func (r *Resolver) referrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) ([]Referrer, error) {
 	at := node{gk, client.ObjectKeyFromObject(states[0])}
 	around := node{gk, types.NamespacedName{Namespace: at.name.Namespace}}
-	selects := func(r Reference) bool {
-		return slices.ContainsFunc(states, func(o client.Object) bool { return r.selects(gk, o) })
+	selects := func(ref Reference) bool {
+		return slices.ContainsFunc(states, func(o client.Object) bool { return ref.selects(gk, o) })
 	}
 	keys := sets.New(at.key(), around.key()+"?")
 	for _, o := range states {
@@ -207,14 +199,14 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 		}
 	}
 	var all []Referrer
-	for _, k := range s.kinds {
+	for _, k := range r.kinds {
 		for key := range keys {
-			found, err := s.list(ctx, k, client.MatchingFields{indexReferences: key})
+			found, err := r.list(ctx, k, client.MatchingFields{indexReferences: key})
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, slices.DeleteFunc(found,
-				func(f Referrer) bool { return key != at.key() && !slices.ContainsFunc(s.edges(f), selects) })...)
+				func(f Referrer) bool { return key != at.key() && !slices.ContainsFunc(r.edges(f), selects) })...)
 		}
 	}
 	return all, nil
@@ -222,26 +214,26 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 
 // Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it, or
 // waits for its health or for a query, which may be about any field.
-func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
+func (r *Resolver) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	at := node{gvk.GroupKind(), client.ObjectKeyFromObject(is)}
-	readers, err := s.referrers(context.Background(), at.kind, is)
+	readers, err := r.referrers(context.Background(), at.kind, is)
 	if err != nil || len(readers) == 0 {
 		return err != nil // It is safer to show it.
 	}
 	before, now := content(was, gvk), content(is, gvk)
-	differs := func(f Referrer, r Reference) bool {
-		if r.From == "" {
-			return r.node() == at && r.inspects(f)
+	differs := func(f Referrer, ref Reference) bool {
+		if ref.From == "" {
+			return ref.node() == at && ref.inspects(f)
 		}
-		if r.node() != at && !r.selects(at.kind, is) {
+		if ref.node() != at && !ref.selects(at.kind, is) {
 			return false
 		}
-		a, had, _ := read(before, r.From)
-		b, has, _ := read(now, r.From)
+		a, had, _ := read(before, ref.From)
+		b, has, _ := read(now, ref.From)
 		return had != has || !equality.Semantic.DeepEqual(a, b)
 	}
 	return slices.ContainsFunc(readers, func(f Referrer) bool {
-		return slices.ContainsFunc(s.edges(f), func(r Reference) bool { return differs(f, r) })
+		return slices.ContainsFunc(r.edges(f), func(ref Reference) bool { return differs(f, ref) })
 	})
 }
 
@@ -253,32 +245,30 @@ func content(o Object, gvk schema.GroupVersionKind) map[string]any {
 }
 
 // Handler hears of changes of one kind of Objects, and wakes those that refer to them.
-func (s *objects) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
+func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	gk := gvk.GroupKind()
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ queue) { s.wakeReferrers(ctx, gk, e.Object) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ queue) { r.wakeReferrers(ctx, gk, e.Object) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ queue) {
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				s.wakeReferrers(ctx, gk, e.ObjectOld, e.ObjectNew)
+				r.wakeReferrers(ctx, gk, e.ObjectOld, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
-			s.wakeReferrers(ctx, gk, e.Object)
-		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) { r.wakeReferrers(ctx, gk, e.Object) },
 	}
 }
 
 // wakeReferrers wakes those who refer to an Object in any of its states. If two states differ in nothing but
 // finalizers, only those are woken whose finalizers they are. If the cache fails, the next poll tells.
-func (s *objects) wakeReferrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) {
-	all, _ := s.referrers(ctx, gk, states...)
+func (r *Resolver) wakeReferrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) {
+	all, _ := r.referrers(ctx, gk, states...)
 	if len(all) > 0 && len(states) > 1 && onlyFinalizers(states[0], states[1]) {
 		has := func(o client.Object, f Referrer) bool { return slices.Contains(o.GetFinalizers(), f.finalizer()) }
 		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
 	}
 	for _, f := range all {
-		s.options.Wake(f.owner())
+		r.options.Wake(f.owner())
 	}
 }
 

@@ -41,14 +41,14 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 	}
 	var woken []string
 	gk := mobjectv1alpha1.ObjectGroupVersionKind.GroupKind()
-	r := &Resolver{objects: &objects{
+	r := &Resolver{
 		options: Options{Owned: ownsAll, Wake: func(o informer.Owner) { woken = append(woken, o.Name) }},
 		kinds: map[schema.GroupKind]Kind{gk: {
 			GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
 			New:     func() Object { return &mobjectv1alpha1.Object{} },
 			NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
 		}},
-	}}
+	}
 	b := fake.NewClientBuilder().WithScheme(s)
 	if err := r.Serve(t.Context(), indexer{b}, gk); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -38,11 +39,13 @@ type Options struct {
 	Sanitized bool
 }
 
-// A Resolver follows the references of all Objects. Its methods may be called concurrently.
+// A Resolver follows the references of all Objects. Its methods may be called concurrently. The index of the manager's
+// cache is the only record of who refers to whom.
 type Resolver struct {
-	*objects
-
-	editor *editor
+	options Options
+	editor  *editor
+	kinds   map[schema.GroupKind]Kind
+	served  sync.Map // the GroupKinds that the cache can be asked for
 }
 
 // NewResolver returns a Resolver.
@@ -51,10 +54,7 @@ func NewResolver(o Options) *Resolver {
 	for _, k := range o.Kinds {
 		kinds[k.GVK.GroupKind()] = k
 	}
-	return &Resolver{
-		objects: &objects{options: o, kinds: kinds},
-		editor:  newEditor(o.Cluster.Resource),
-	}
+	return &Resolver{options: o, editor: newEditor(o.Cluster.Resource), kinds: kinds}
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
@@ -172,7 +172,7 @@ func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference)
 	if ref.From == "" && !ref.inspects(f) || r.options.Owned(o.Object) {
 		c = content(o.Object, ref.GVK)
 	} else {
-		c, err = r.read(ctx, o, ref)
+		c, err = r.readObject(ctx, o, ref)
 	}
 	if err == nil && r.options.Sanitized && ref.readsHidden(c) {
 		return nil, invalid("%s: field %s of %s is hidden by the provider's flag --sanitize-secrets: have its "+
@@ -181,8 +181,8 @@ func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference)
 	return c, err
 }
 
-// read returns the content of an Object that the cache does not hold whole.
-func (r *Resolver) read(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
+// readObject returns the content of an Object that the cache does not hold whole.
+func (r *Resolver) readObject(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
 	i := ref.watchRequest()
 	i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
 	u, err := r.options.Cluster.Read(ctx, i)

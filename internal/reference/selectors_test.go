@@ -42,13 +42,13 @@ func (r *indexedReader) List(_ context.Context, l client.ObjectList, opts ...cli
 }
 
 // crowded returns the Objects of a cache, and who is woken by their changes.
-func crowded(t *testing.T, crowd ...*mobjectv1alpha1.Object) (*objects, *indexedReader, *[]string) {
+func crowded(t *testing.T, crowd ...*mobjectv1alpha1.Object) (*Resolver, *indexedReader, *[]string) {
 	t.Helper()
 	woken := &[]string{}
 	gvk := mobjectv1alpha1.ObjectGroupVersionKind
 	r := &indexedReader{}
 	k := Kind{GVK: gvk, Namespaced: true, NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} }}
-	s := &objects{
+	s := &Resolver{
 		options: Options{Cache: r, Owned: ownsAll, Wake: func(o informer.Owner) { *woken = append(*woken, o.Name) }},
 		kinds:   map[schema.GroupKind]Kind{gvk.GroupKind(): k},
 	}
