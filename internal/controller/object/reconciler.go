@@ -25,12 +25,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-const (
-	// notReadyPoll is how soon an Object that waits to be woken is reconciled again.
-	notReadyPoll = 30 * time.Second
-	// earlyPoll is how soon an Object is reconciled again that is gone early, if nothing else says when.
-	earlyPoll = 2 * time.Second
-)
+// earlyPoll is how soon an Object is reconciled again that is gone early, if nothing else says when.
+const earlyPoll = 2 * time.Second
 
 // A reconciler reconciles Objects of one scope. It wraps crossplane-runtime's reconciler, and takes its steps: it
 // connects to targets, follows references, and keeps the finalizer.
@@ -76,7 +72,7 @@ func (c *reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 	case p.Unsaved:
 		return res, nil
 	case causeOf(p.err).Woken:
-		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
+		return reconcile.Result{RequeueAfter: c.Poll.Waiting()}, nil
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed.
 	case p.err != nil && p.target != nil:
