@@ -272,11 +272,12 @@ func (r *Resolver) wakeReferrers(ctx context.Context, gk schema.GroupKind, state
 	}
 }
 
-// onlyFinalizers reports whether two states of an Object differ in nothing but finalizers.
+// onlyFinalizers reports whether two states of an Object differ in finalizers, and in nothing else that a cache has:
+// of an Object of another slot it does not have all.
 func onlyFinalizers(was, is client.Object) bool {
 	same := is.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	same.SetFinalizers(was.GetFinalizers())
 	same.SetResourceVersion(was.GetResourceVersion())
 	same.SetManagedFields(was.GetManagedFields())
-	return equality.Semantic.DeepEqual(was, same)
+	return !slices.Equal(was.GetFinalizers(), is.GetFinalizers()) && equality.Semantic.DeepEqual(was, same)
 }

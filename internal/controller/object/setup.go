@@ -2,8 +2,6 @@ package object
 
 import (
 	"context"
-	"hash/fnv"
-	"strconv"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -159,8 +157,7 @@ func moved[T Object](k scope.Kind[T], o T) bool {
 }
 
 // InSlots returns how a cache holds Objects where replicas share the work: those of other slots without manifests, and
-// of their resources what identifies them, with a hash of all that was seen as the resourceVersion. It must not be
-// filled before this replica has its slot.
+// of their resources what identifies them. It must not be filled before this replica has its slot.
 func InSlots(s *slot.Slots) map[client.Object]cache.ByObject {
 	if s == nil {
 		return nil
@@ -168,11 +165,9 @@ func InSlots(s *slot.Slots) map[client.Object]cache.ByObject {
 	strip := cache.TransformStripManagedFields()
 	shorten := func(obj any) (any, error) {
 		if o, ok := obj.(Object); ok && !s.Responsible(scope.Holder(o)) {
-			seen, id, h := o.Observed(), identity(o), fnv.New64a()
-			_, _ = h.Write(seen.Manifest.Raw) // A hash takes everything.
+			seen, id := o.Observed(), identity(o)
 			o.Desired().ForProvider.Manifest.Raw, seen.Manifest.Raw, seen.Diff = nil, nil, nil
 			if id != nil {
-				id.SetResourceVersion(strconv.FormatUint(h.Sum64(), 16))
 				seen.Manifest.Raw, _ = id.MarshalJSON() // It has been read from JSON.
 			}
 		}
