@@ -86,7 +86,13 @@ func worse(a, b error) error {
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
 	at, served, err := r.at(ctx, p)
 	if err == nil && served {
-		_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, nil)
+		var known metav1.Object // An Object that shows no finalizer of ours may not show it yet.
+		objs, failed := r.lookup(ctx, pinned(p), nil)
+		if failed == nil && len(objs) > 0 && objs[0].GetUID() == p.UID &&
+			slices.Contains(objs[0].GetFinalizers(), f.finalizer()) {
+			known = objs[0].Object
+		}
+		_, err = r.editor.set(ctx, at, change{finalizer: f.finalizer()}, known)
 	}
 	return refused(errors.Wrapf(err, "cannot remove the finalizer of the provider from %s", describe(p.Kind, nameOf(p))))
 }
@@ -181,9 +187,10 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}
 	err = apierrors.NewConflict(at.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
+	var known metav1.Object = f
 	for _, finalizer := range finalizers {
-		_, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, nil)
-		err = worse(err, failed)
+		now, failed := r.editor.set(ctx, at, change{finalizer: finalizer}, known)
+		known, err = now, worse(err, failed)
 	}
 	return refused(errors.Wrap(err, "cannot remove the finalizers of deleted Objects"))
 }

@@ -255,7 +255,10 @@ func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 				r.wakeReferrers(ctx, gk, e.ObjectOld, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) { r.wakeReferrers(ctx, gk, e.Object) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) {
+			r.others.Delete(node{gk, client.ObjectKeyFromObject(e.Object)})
+			r.wakeReferrers(ctx, gk, e.Object)
+		},
 	}
 }
 

@@ -46,6 +46,7 @@ type Resolver struct {
 	editor  *editor
 	kinds   map[schema.GroupKind]Kind
 	served  sync.Map // the GroupKinds that the cache can be asked for
+	others  sync.Map // node to *unstructured.Unstructured: Objects of other slots, read whole
 }
 
 // NewResolver returns a Resolver.
@@ -181,15 +182,22 @@ func (r *Resolver) contentOf(ctx context.Context, f, o Referrer, ref *Reference)
 	return c, err
 }
 
-// readObject returns the content of an Object that the cache does not hold whole.
+// readObject returns the content of an Object that the cache does not hold whole. It asks the control plane once for
+// each resourceVersion that the cache shows.
 func (r *Resolver) readObject(ctx context.Context, o Referrer, ref *Reference) (map[string]any, error) {
-	i := ref.watchRequest()
-	i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
-	u, err := r.options.Cluster.Read(ctx, i)
-	if err != nil || u == nil {
-		return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
+	is, _ := r.others.Load(o.node())
+	known, _ := is.(*unstructured.Unstructured)
+	if known == nil || known.GetUID() != o.GetUID() || known.GetResourceVersion() != o.GetResourceVersion() {
+		i := ref.watchRequest()
+		i.NamespacedName, i.Stream, i.Selector = o.node().name, informer.StreamByName, ""
+		u, err := r.options.Cluster.Read(ctx, i)
+		if err != nil || u == nil {
+			return nil, cmp.Or(refused(errors.Wrapf(err, "cannot read %s", ref)), waiting("%s to exist", ref))
+		}
+		known = u
+		r.others.Store(o.node(), known)
 	}
-	return u.Object, nil
+	return known.Object, nil
 }
 
 // use reads from a resource what a reference wants of it.

@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -105,20 +104,18 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	return r.Kind.Track(ctx, p.app)
 }
 
-// compare finds the resources that the application has made, and those with the names of its templates, which may have
+// compare finds the resources that the application controls, and those with the names of its templates, which may have
 // another controller, or none.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 	err := r.Local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
-		client.MatchingFields{indexMaker: p.app.GetName()}, client.UnsafeDisableDeepCopy)
+		client.MatchingFields{indexOwner: string(p.app.GetUID())}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
 	p.held = map[string]*resource{}
 	for i := range list.Items {
-		if held := &list.Items[i]; metav1.IsControlledBy(held, p.app) {
-			p.held[held.GetName()] = held
-		}
+		p.held[list.Items[i].GetName()] = &list.Items[i]
 	}
 	for _, t := range p.app.Spec.ResourceTemplates {
 		held, n := &resource{}, types.NamespacedName{Namespace: p.app.GetNamespace(), Name: t.Metadata.Name}

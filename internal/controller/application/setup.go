@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,8 +24,8 @@ import (
 // gather is how long events of resources are gathered before their application looks.
 const gather = 50 * time.Millisecond
 
-// indexMaker is the index of resources by the name of the application that has made them.
-const indexMaker = "maker"
+// indexOwner is the index of resources by the UID of their controller.
+const indexOwner = "owner"
 
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
@@ -34,8 +35,11 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		chosen:     map[types.NamespacedName]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
 	}
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexMaker, func(o client.Object) []string {
-		return []string{o.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationName]}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexOwner, func(o client.Object) []string {
+		if c := metav1.GetControllerOf(o); c != nil {
+			return []string{string(c.UID)}
+		}
+		return nil
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot index resources of applications")
