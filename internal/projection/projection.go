@@ -33,7 +33,6 @@ type Projection struct {
 	// not have them, and consumers have no say in them.
 	PlatformFields []string
 
-	source     schema.GroupKind
 	sourceHash string
 }
 
@@ -43,10 +42,7 @@ type Projection struct {
 func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	spec *publishedv1alpha1.PublishedResourceSpec,
 ) (*Projection, error) {
-	p := &Projection{
-		CRD:    bare(crd),
-		source: schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
-	}
+	p := &Projection{CRD: bare(crd)}
 	var err error
 	if p.sourceHash, err = hashOf(&p.CRD.Spec); err != nil {
 		return nil, err

@@ -28,10 +28,6 @@ const (
 	hashLength = 8
 	// coreGroup stands for the core group, which has no name, at the end of the name of a schema.
 	coreGroup = "core"
-	// rbacGroup has types whose names may contain colons.
-	rbacGroup = "rbac.authorization.k8s.io"
-	// pathSegmentName is the rule for such names.
-	pathSegmentName = "PathSegmentName"
 	// unapproved is the approval of a protected group for a type that has none. Kubernetes wants the first word so.
 	unapproved = "unapproved, published from another cluster"
 )
@@ -83,9 +79,6 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 		out.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation] = cmp.Or(
 			p.CRD.GetAnnotations()[apiextensionsv1.KubeAPIApprovedAnnotation], unapproved)
 	}
-	if p.source.Group == rbacGroup {
-		out.Spec.NameValidation = pathSegmentName
-	}
 	return out, nil
 }
 
@@ -124,7 +117,7 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 		return !v.Served || len(wanted) > 0 && !slices.Contains(wanted, v.Name)
 	})
 	if len(s.Versions) == 0 {
-		return failf(NotServed, "no version of %s can be published: %s", p.source,
+		return failf(NotServed, "no version of %s can be published: %s", p.Kind().GroupKind(),
 			strings.Join(append(p.Skipped, "only served versions can be published"), ", "))
 	}
 	if !slices.ContainsFunc(s.Versions,

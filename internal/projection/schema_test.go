@@ -116,12 +116,6 @@ func TestSchemaParticulars(t *testing.T) {
 				GetAnnotations()["api-approved.kubernetes.io"],
 			want: "",
 		},
-		"RBAC": {
-			reason: "Roles may have colons in their names.",
-			got:    project(in("rbac.authorization.k8s.io"), nil).Spec.NameValidation,
-			want:   "PathSegmentName",
-		},
-		"NotRBAC": {reason: "Others may not.", got: project(in("a.b"), nil).Spec.NameValidation, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.got); diff != "" {

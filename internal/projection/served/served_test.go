@@ -101,14 +101,6 @@ spec:
 			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, " +
 				"spec: {containers: [{name: web, image: nginx}]}}",
 		},
-		"ClusterRole": {
-			reason: "Roles are published with the names they may have.",
-			crd:    builtIn(t, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, "v1"),
-			to:     &publishedv1alpha1.ResourceProjection{Group: "roles.example.com"},
-			want:   metav1.APIResource{Name: "clusterroles", SingularName: "clusterrole", Kind: "ClusterRole"},
-			object: "{apiVersion: roles.example.com/v1, kind: ClusterRole, metadata: {name: 'system:a'}, " +
-				"rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
-		},
 		"CustomResourceDefinition": {
 			reason: "A type that contains itself, and values of any type, is published.",
 			crd:    builtIn(t, schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "v1"),
