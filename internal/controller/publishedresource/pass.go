@@ -173,7 +173,8 @@ func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
 // policies that only allow to look forbid, and nothing is done for one that is paused, be it by its policies or by its
 // annotation.
 func isToSync(o *v1alpha1.PublishedResource) bool {
-	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
+	s := o.Spec.Synchronization
+	return (s == nil || s.Enabled) && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
 }
 
 // isSyncStopped reports whether no objects of consumers are to be synced.

@@ -34,11 +34,6 @@ func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
 	}
 }
 
-// SyncEnabled decides whether objects are synced, and not only the schema is published.
-func (s *PublishedResourceSpec) SyncEnabled() bool {
-	return s.Synchronization == nil || s.Synchronization.Enabled
-}
-
 // Name returns the identifier, or its default.
 func (r *RelatedResource) Name() string {
 	if r.Identifier != "" {
