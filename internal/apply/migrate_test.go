@@ -197,6 +197,78 @@ func TestMigrated(t *testing.T) {
 	}
 }
 
+// TestDefaultsInTheWay shows which fields of nobody become those of the manager if a server has refused its manifest, so
+// that the next apply removes them.
+func TestDefaultsInTheWay(t *testing.T) {
+	const (
+		field    = "spec.strategy.rollingUpdate"
+		manifest = `{"spec":{"strategy":{"type":"Recreate"}}}`
+		live     = `{"data":{"a":"1"},"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1}}}}`
+		moved    = `{"f:spec":{"f:strategy":{"f:rollingUpdate":{}}}}`
+		theirs   = `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}}}}}`
+	)
+	for name, tc := range map[string]struct {
+		reason string
+		cause  metav1.StatusCause
+		change func(*Migration)
+		want   string
+	}{
+		"Forbidden": {
+			reason: "The field is not allowed beside the manifest.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: field}, want: moved,
+		},
+		"OnlyAllowed": {
+			reason: "Servers say so in other words, too.",
+			cause: metav1.StatusCause{
+				Type: metav1.CauseTypeFieldValueInvalid, Field: field, Message: "only allowed for type 'RollingUpdate'",
+			},
+			want: moved,
+		},
+		"Invalid": {
+			reason: "The field is wrong, not forbidden.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: field},
+		},
+		"OfAnother": {
+			reason: "An applier keeps its own.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: field},
+			change: func(m *Migration) {
+				m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{entry("applier", applied, theirs)})
+			},
+		},
+		"OfTheManifest": {
+			reason: "What the manifest gives is its own fault.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.strategy.type"},
+		},
+		"OutsideSpec": {
+			reason: "Data has no defaults: it cannot be changed.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "data"},
+		},
+		"NotOwned": {
+			reason: "Others own the resource.",
+			cause:  metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: field},
+			change: func(m *Migration) { m.Owned = false },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := apierrors.NewInvalid(schema.GroupKind{}, "x", nil)
+			refused.ErrStatus.Details.Causes = []metav1.StatusCause{tc.cause}
+			m := Migration{
+				Live: object(t, live), Manifest: object(t, manifest), Manager: manager, Owned: true, InTheWay: causes(refused),
+			}
+			if tc.change != nil {
+				tc.change(&m)
+			}
+			entries, _, err := m.migrated()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, fieldsByManager(t, entries)[manager+" Apply"]); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestMigratedIfRefused shows which fields of others are in the way of a manifest that a server has refused.
 func TestMigratedIfRefused(t *testing.T) {
 	const (

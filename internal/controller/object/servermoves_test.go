@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -312,6 +313,53 @@ func TestSpellings(t *testing.T) {
 			w.asksNothing(t, o)
 			kube.Patch(t, w.tc, u, tc.drift)
 			kube.Await(t, w.tc, u, "the change to be reverted", stored)
+		})
+	}
+}
+
+// TestDefaultGivesWay shows that a manifest which sets what it has left to a default so far is applied although the
+// server does not allow another default beside it, whoever has set more of the resource, and that nothing is written at
+// rest.
+func TestDefaultGivesWay(t *testing.T) {
+	c := provide(t)
+	for kind, tc := range map[string]struct{ is, set, want string }{
+		"Deployment": {
+			`"replicas":0`, `"strategy":{"type":"Recreate"}`,
+			`{"strategy":{"type":"Recreate","rollingUpdate":null}}`,
+		},
+		"StatefulSet": {
+			`"serviceName":"web"`, `"updateStrategy":{"type":"OnDelete"}`,
+			`{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}`,
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := newWorldAs(t, c, s, "system:masters")
+				manifest := func(spec string) build.Manifest {
+					return w.made(t, "web", `{"apiVersion":"apps/v1","kind":"`+kind+`","spec":{`+spec+`,
+						"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},
+						"spec":{"containers":[{"name":"main","image":"registry.example.org/app:1"}]}}}}`)
+				}
+				o := w.keep(t, manifest(tc.is))
+				w.byHand(t, manifest(tc.is), "kubectl-edit", operation(`add /spec/minReadySeconds 5`))
+				setManifest(t, c, o, manifest(tc.is+`,`+tc.set))
+				live := parse(t, `{"apiVersion":"apps/v1","kind":"`+kind+`"}`)
+				live.SetName("web")
+				live.SetNamespace(w.target)
+				want := parse(t, tc.want).Object
+				want["minReadySeconds"] = int64(5)
+				kube.Await(t, w.tc, live, "the spec of the manifest", func() (bool, string) {
+					return has(live.Object["spec"], want), fmt.Sprint(live.Object["spec"])
+				})
+				awaitReady(t, c, o)
+				staysUnwritten(t, c, o)
+				w.asksNothing(t, o)
+				setManifest(t, c, o, manifest(tc.is))
+				kube.Await(t, w.tc, live, "the default again", func() (bool, string) {
+					return !has(live.Object["spec"], want), "it is as before"
+				})
+				awaitReady(t, c, o)
+			})
 		})
 	}
 }
