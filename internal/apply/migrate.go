@@ -59,7 +59,8 @@ type Migration struct {
 	// Signed are managers whose updates are if they own the annotation
 	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
-	// InTheWay is why the server refuses the manifest. What others have updated, and is the cause, goes to the manager.
+	// InTheWay is why the server refuses the manifest. What others have updated, or nobody owns, and is the cause, goes to
+	// the manager.
 	InTheWay []metav1.StatusCause
 	// Known are the managed fields that the resource had last, if it has lost all.
 	Known []metav1.ManagedFieldsEntry
@@ -153,7 +154,8 @@ func (m Migration) migrated() (entries []metav1.ManagedFieldsEntry, changed bool
 			entries = append(entries, e)
 		}
 	}
-	if !changed {
+	moved = moved.Union(m.defaultsInTheWay(all))
+	if !changed && moved.Empty() {
 		return all, false, nil
 	}
 	applied, err := owned(m.Live, m.Manager)
@@ -213,6 +215,33 @@ func (m Migration) keeps(e metav1.ManagedFieldsEntry) func(fieldpath.Path) bool 
 		}
 	}
 	return nil
+}
+
+// defaultsInTheWay returns the fields of the resource that a server does not allow beside the manifest and nobody owns:
+// the defaults of what the manifest has left unset so far, such as the rolling update of a strategy that it now sets.
+func (m Migration) defaultsInTheWay(entries []metav1.ManagedFieldsEntry) *fieldpath.Set {
+	found, f := fieldpath.NewSet(), newFinder()
+	if len(m.InTheWay) == 0 || !m.Owned {
+		return found
+	}
+	all, err := fieldsOf(entries...)
+	if err != nil {
+		return found // Nothing can be moved.
+	}
+	for _, c := range m.InTheWay {
+		var p fieldpath.Path
+		for name := range strings.SplitSeq(strings.TrimPrefix(c.Field, "."), ".") {
+			p = append(p, fieldpath.PathElement{FieldName: &name})
+		}
+		_, held := f.find(m.Live.Object, p)
+		_, given := f.find(m.Manifest.Object, p)
+		_, beside := f.find(m.Manifest.Object, p[:len(p)-1])
+		if held && !given && beside && strings.HasPrefix(c.Field, ".spec.") && !all.Has(p) && below(all, p).Empty() &&
+			(c.Type == metav1.CauseTypeForbidden || strings.Contains(c.Message, "only allowed for")) {
+			found.Insert(p)
+		}
+	}
+	return found
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest
