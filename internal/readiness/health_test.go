@@ -200,6 +200,19 @@ func TestHealthOf(t *testing.T) {
 			want: progressing("The resource is at generation 2, but its status is of generation 1: its " +
 				"controller has not processed the change yet"),
 		},
+		"GenerationAsText": {
+			reason: "A generation counts as a text, too, as Argo Rollouts writes it.",
+			kind:   widget, fields: `{"metadata":{"generation":2},"status":{"observedGeneration":"2"}}`,
+			want: exists,
+		},
+		"FormerGenerationAsText": {
+			kind: widget, fields: `{"metadata":{"generation":2},"status":{"observedGeneration":"1"}}`,
+			want: progressing("Widget generation is 2, but latest observed generation is 1"),
+		},
+		"GenerationOfWords": {
+			kind: widget, fields: `{"metadata":{"generation":2},"status":{"observedGeneration":"` + password + `"}}`,
+			want: unknown("status"),
+		},
 		"NotReady": {
 			kind: widget, fields: `{"status":{"conditions":[{"type":"Ready","status":"False","message":"creating"}]}}`,
 			want: progressing("creating"),

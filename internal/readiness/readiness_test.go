@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,13 @@ func with(conditions ...string) *unstructured.Unstructured {
 func at(u *unstructured.Unstructured, generation, observed int64) *unstructured.Unstructured {
 	u.SetGeneration(generation)
 	u.Object["status"].(map[string]any)["observedGeneration"] = observed
+	return u
+}
+
+// asText returns a resource whose status has its generation as a text.
+func asText(u *unstructured.Unstructured) *unstructured.Unstructured {
+	status := u.Object["status"].(map[string]any)
+	status["observedGeneration"] = fmt.Sprint(status["observedGeneration"])
 	return u
 }
 
@@ -135,6 +143,12 @@ func TestOf(t *testing.T) {
 			reason: "Nor do several.",
 			policy: commonv1.ReadinessAllTrue,
 			u:      at(with("A", "True", "B", "True"), 2, 1),
+			want:   stale,
+		},
+		"GenerationAsText": {
+			reason: "A generation counts as a text, too, as Argo Rollouts writes it.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      asText(at(with("A", "True", "B", "True"), 2, 1)),
 			want:   stale,
 		},
 		"CaughtUp": {

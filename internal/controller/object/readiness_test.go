@@ -154,6 +154,10 @@ func TestHealthWaitsForStatus(t *testing.T) {
 	awaitMessage(t, c, o, unavailable, "its health cannot be told: status.conditions is malformed")
 	kube.PatchStatus(t, w.tc, live, `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	awaitMessage(t, c, o, shows, "")
+	kube.PatchStatus(t, w.tc, live, `{"status":{"observedGeneration":"0"}}`)
+	awaitMessage(t, c, o, unavailable, "In progress: Gate generation is 1, but latest observed generation is 0")
+	kube.PatchStatus(t, w.tc, live, `{"status":{"observedGeneration":"1"}}`)
+	awaitMessage(t, c, o, shows, "")
 }
 
 // TestReadyFollowsItsKind shows that an Object is not ready when the target serves the kind of its resource no more,
