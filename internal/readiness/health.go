@@ -40,7 +40,7 @@ func (h Health) Verdict() Verdict {
 // for one in progress.
 //
 // There is always an answer. A status that cannot be read gives ReasonUnknown, and a message that quotes nothing of it.
-// The resource is neither copied nor changed.
+// The resource is not changed.
 func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 	defer func() {
 		if recover() != nil { // kstatus takes it that servers validate Pods, which a target may not do.
@@ -50,6 +50,7 @@ func HealthOf(u *unstructured.Unstructured, hasStatus bool) (h Health) {
 	if m := deletionOf(u); m != "" {
 		return Health{commonv1.ReasonProgressing, m}
 	}
+	u = withNumber(u)
 	found, err := status.Compute(u)
 	if err != nil {
 		field := "status"

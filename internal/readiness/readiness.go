@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -78,6 +79,7 @@ func fromQuery(query string, u *unstructured.Unstructured) Verdict {
 // tells that, the resource is not ready: its conditions are of a former spec. Only a status that does not tell goes by
 // what the conditions tell that count.
 func fromConditions(u *unstructured.Unstructured, only string) Verdict {
+	u = withNumber(u)
 	now := u.GetGeneration()
 	seen, statuses := now, map[string]string{}
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") // What is no list holds none.
@@ -112,6 +114,21 @@ func fromConditions(u *unstructured.Unstructured, only string) Verdict {
 			now, seen)}
 	}
 	return Verdict{Ready: true}
+}
+
+// withNumber returns a resource whose status has its observed generation as a number. Argo Rollouts writes a text. It
+// does not change the given one.
+func withNumber(u *unstructured.Unstructured) *unstructured.Unstructured {
+	text, _, _ := unstructured.NestedString(u.Object, "status", "observedGeneration")
+	g, err := strconv.ParseInt(text, 10, 64)
+	status, ok := u.Object["status"].(map[string]any)
+	if err != nil || !ok {
+		return u
+	}
+	content := maps.Clone(u.Object)
+	status = maps.Clone(status)
+	content["status"], status["observedGeneration"] = status, g
+	return &unstructured.Unstructured{Object: content}
 }
 
 // programsMax is how many queries are kept compiled.
