@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -179,6 +180,40 @@ func TestStatusOfGeneration(t *testing.T) {
 	is("after one more of the operator's own", "earlier")
 	w.observe("True")
 	is("in the end", "True")
+}
+
+// TestStatusOfParts shows that conditions of parts of an object, as routes have them of each parent, are of the
+// generation in the workspace, too, and that a generation beside them, which may be of something else, stays.
+func TestStatusOfParts(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	w.patch(w.below, w.theCopy(w.cluster), `{"spec":{"refs":1}}`)
+	parents := func(generation int64) string {
+		return fmt.Sprintf(`{"status":{"parents":[{"name":"a","observedGeneration":7,"conditions":[`+
+			`{"type":"Accepted","status":"True","observedGeneration":%[1]d},`+
+			`{"type":"Resolved","status":"True","observedGeneration":%[1]d}]}]}}`, generation)
+	}
+	is := func(when string, generation int64) {
+		t.Helper()
+		w.mustSync(s, w.input)
+		u, want := w.source(w.input), map[string]any{}
+		if err := utiljson.Unmarshal([]byte(parents(generation)), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want["status"], u.Object["status"]); diff != "" {
+			t.Errorf("%s, generation %d above, %d below: -want, +got:\n%s", when, u.GetGeneration(),
+				w.theCopy(w.cluster).GetGeneration(), diff)
+		}
+	}
+	w.patchStatus(w.below, w.theCopy(w.cluster), parents(2))
+	is("after a change of the operator's own", 1)
+	w.patch(w.above, src, `{"spec":{"size":2}}`)
+	is("after a change that the operator has not seen", 1)
+	w.patchStatus(w.below, w.theCopy(w.cluster), parents(3))
+	is("in the end", 2)
 }
 
 // TestStatusOfDeletion shows that consumers see what becomes of an object that they delete, while it lasts, and that a
