@@ -3,6 +3,7 @@ package objectsync
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -64,39 +65,53 @@ func (p planner) planStatus() (map[string]any, error) {
 	return statusPatch(v.source, v.translated(status)), err
 }
 
-// translated returns a status of the copy with the generations of the consumer's object, in its conditions and beside
-// them: what an operator says of a generation of the copy is, in the workspace, said of the generation that the copy
-// reflected. It does not change the status. A value that is not the copy's comes from a step of mutation, and stays.
+// translated returns a status of the copy with the generations of the consumer's object, in all of its conditions and
+// beside them: what an operator says of a generation of the copy is, in the workspace, said of the generation that the
+// copy reflected. It does not change the status. A value that is not the copy's comes from a step of mutation, and
+// stays.
 func (v *view) translated(status any) any {
 	fields, ok := status.(map[string]any)
 	if !ok || v.source.GetGeneration() == 0 || v.copied.GetGeneration() == 0 {
 		return status // Kinds without generations observe none.
 	}
 	copied, source := asMap(v.copied.Object[statusField]), asMap(v.source.Object[statusField])
-	fields = v.withObserved(fields, copied, source)
-	conditions, ok := fields[conditionsField].([]any)
-	if !ok {
-		return fields
-	}
-	out := make([]any, 0, len(conditions))
-	for _, c := range conditions {
-		if m := asMap(c); m != nil {
-			c = v.withObserved(m, conditionLike(m, copied), conditionLike(m, source))
-		}
-		out = append(out, c)
-	}
-	return merged(fields, map[string]any{conditionsField: out})
+	return v.inConditions(v.withObserved(fields, copied, source), copied, source, false)
 }
 
-// conditionLike returns the condition of a status that has the type of another one, nil if there is none.
-func conditionLike(c, status map[string]any) map[string]any {
-	conditions, _ := status[conditionsField].([]any)
-	for _, other := range conditions {
-		if m := asMap(other); m != nil && m["type"] == c["type"] {
-			return m
+// inConditions returns a value of a status with the generations of the consumer's object in the conditions below it. A
+// condition may also be of a part, such as a parent of a route. Only a value of field conditions holds them.
+func (v *view) inConditions(value, copied, source any, are bool) any {
+	switch x := value.(type) {
+	case map[string]any:
+		if are {
+			return v.withObserved(x, asMap(copied), asMap(source))
 		}
+		out := make(map[string]any, len(x))
+		for field, inner := range x {
+			out[field] = v.inConditions(inner, asMap(copied)[field], asMap(source)[field], field == conditionsField)
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(x))
+		for i, item := range x {
+			out = append(out, v.inConditions(item, counterpart(item, copied, i), counterpart(item, source, i), are))
+		}
+		return out
 	}
-	return nil
+	return value
+}
+
+// counterpart returns the item of a list that has the type of another one or, if that has none, its index; nil if there
+// is none.
+func counterpart(item, list any, i int) any {
+	items, _ := list.([]any)
+	if t, ok := asMap(item)["type"].(string); ok {
+		i = slices.IndexFunc(items, func(other any) bool { return asMap(other)["type"] == any(t) })
+	}
+	if i < 0 || i >= len(items) {
+		return nil
+	}
+	return items[i]
 }
 
 // withObserved returns what has an observed generation with that of the consumer's object, which had another one there
