@@ -279,7 +279,7 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 }
 
 // TestRefusedCredentialsNameTheirConfig shows that an Object whose target does not tell what it serves names its
-// ProviderConfig, and the cure, if the target does not know its credentials, and which right they lack if it does.
+// ProviderConfig, and the cure, if the target does not know its credentials, and what to add if there are none.
 func TestRefusedCredentialsNameTheirConfig(t *testing.T) {
 	t.Parallel()
 	c := provide(t)
@@ -295,7 +295,7 @@ func TestRefusedCredentialsNameTheirConfig(t *testing.T) {
 		},
 		"NoToken": {
 			cfg: rest.AnonymousClientConfig(target.Config()), reason: commonv1.ReasonForbidden,
-			says: "the user needs ClusterRole system:discovery, or in kcp access to the workspace",
+			says: "the kubeconfig has no credentials: add a token or a client certificate, or set spec.identity",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
