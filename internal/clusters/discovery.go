@@ -168,7 +168,11 @@ func (k *kinds) discover(gv schema.GroupVersion, wanted []schema.GroupVersionKin
 			err = gerr
 		}
 	}
-	if apierrors.IsForbidden(err) {
+	switch {
+	case !apierrors.IsForbidden(err):
+	case strings.Contains(err.Error(), `User "system:anonymous"`): // Rights of this user would be everybody's.
+		err = errors.Wrap(err, "the kubeconfig has no credentials: add a token or a client certificate, or set spec.identity")
+	default:
 		err = errors.Wrap(err, "the user needs ClusterRole system:discovery, or in kcp access to the workspace")
 	}
 	if err != nil {
