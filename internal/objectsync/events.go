@@ -197,9 +197,18 @@ func (s Side) create(ctx context.Context, r schema.GroupVersionResource, u *unst
 	return answer, s.explain(err, r, u.Object)
 }
 
-// delete deletes an object if it has a UID.
-func (s Side) delete(ctx context.Context, o Ref, uid types.UID) error {
-	return s.explain(s.Writer.Delete(ctx, o, uid), o.GVR(), nil)
+// delete deletes an object if it has a UID, as an object of a consumer, nil if there is none, asks for it.
+func (s Side) delete(ctx context.Context, o Ref, uid types.UID, asks *unstructured.Unstructured) error {
+	var propagation metav1.DeletionPropagation
+	if asks != nil {
+		switch asks.GetAnnotations()[AnnotationDeletionPropagation] {
+		case "foreground":
+			propagation = metav1.DeletePropagationForeground
+		case "background":
+			propagation = metav1.DeletePropagationBackground
+		}
+	}
+	return s.explain(s.Writer.Delete(ctx, o, uid, propagation), o.GVR(), nil)
 }
 
 // patch sends a patch of an object as it was read, nil if that does not matter. It is a conflict if another object has

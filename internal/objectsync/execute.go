@@ -69,7 +69,7 @@ func (p *pass) update(ctx context.Context, plan copyPlan) error {
 		if apierrors.IsInvalid(err) && c.isReplaced() {
 			// What cannot be changed differs. The next pass makes the copy of what is there now, as if the former had been
 			// seen to go.
-			_, err = p.remove(ctx, other, c.to, c.copied)
+			_, err = p.remove(ctx, other, c.to, c.copied, nil)
 			return c.named(err)
 		}
 		if err != nil {

@@ -29,6 +29,11 @@ const (
 	// LabelState is on each Secret with the state of an object.
 	LabelState = "syncagent.kcp.io/object-state"
 
+	// AnnotationDeletionPropagation on an object of a consumer says how its copy is deleted: "foreground" keeps the object
+	// until the dependents of the copy are gone, "background" does not. Without it, and with other values, a composite
+	// resource of Crossplane is deleted in the foreground, and others as the server does by default.
+	AnnotationDeletionPropagation = "syncagent.kcp.io/deletion-propagation-policy"
+
 	// AnnotationRelatedPrefix begins the annotations that tell consumers of related objects.
 	AnnotationRelatedPrefix = "related-resources.syncagent.kcp.io/"
 )

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -246,5 +247,40 @@ func TestStatusOfDeletion(t *testing.T) {
 	w.mustSync(s, w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 {
 		t.Error("want object and copy to be gone")
+	}
+}
+
+// TestDeletionPropagation shows that a consumer's object which asks for it stays until the dependents of its copy are
+// gone, and that no consumer can have dependents stay.
+func TestDeletionPropagation(t *testing.T) {
+	for policy, want := range map[string][]string{
+		"foreground": {metav1.FinalizerDeleteDependents}, "background": nil, "orphan": nil,
+	} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+			src := thing(w.input.Object)
+			src.SetAnnotations(map[string]string{objectsync.AnnotationDeletionPropagation: policy})
+			w.create(w.above, src)
+			w.mustSync(s, w.input)
+			if got := w.theCopy(w.cluster).GetAnnotations()[objectsync.AnnotationDeletionPropagation]; got != "" {
+				t.Errorf("want the annotation in the workspace only, got %q", got)
+			}
+			w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":["example.org/operator"]}}`)
+			w.mustSync(s, w.input)
+			if err := w.above.Delete(t.Context(), src, client.PropagationPolicy("Background")); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync(s, w.input)
+			got := w.theCopy(w.cluster).GetFinalizers()
+			if diff := cmp.Diff(append([]string{"example.org/operator"}, want...), got); diff != "" {
+				t.Errorf("finalizers of the copy in deletion: -want, +got:\n%s", diff)
+			}
+			w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":null}}`)
+			w.mustSync(s, w.input)
+			if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 {
+				t.Error("want object and copy to be gone")
+			}
+		})
 	}
 }

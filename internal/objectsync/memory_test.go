@@ -11,6 +11,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -130,7 +131,7 @@ func applied(document, patch []byte) ([]byte, error) {
 }
 
 // Delete is that of a writer.
-func (m *memory) Delete(_ context.Context, o objectsync.Ref, _ types.UID) error {
+func (m *memory) Delete(_ context.Context, o objectsync.Ref, _ types.UID, _ metav1.DeletionPropagation) error {
 	m.drop(o.GVR(), o.NamespacedName())
 	return nil
 }
@@ -239,10 +240,10 @@ func (t tapped) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subre
 	return t.Live(ctx, o) // Likewise.
 }
 
-func (t tapped) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+func (t tapped) Delete(ctx context.Context, o objectsync.Ref, uid types.UID, p metav1.DeletionPropagation) error {
 	return t.around(&write{
 		verb: "delete", namespace: o.Namespace, name: o.Name,
-		send: func() error { return t.Writer.Delete(ctx, o, uid) },
+		send: func() error { return t.Writer.Delete(ctx, o, uid, p) },
 	})
 }
 

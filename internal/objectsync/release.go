@@ -146,7 +146,11 @@ func (p *pass) removeRelated(ctx context.Context, r recorded, missing, ends bool
 	case copied == nil:
 		err = p.in.confirmCopyGone(ctx, r, now.To)
 	case isRecorded(r, copied, p.view.id.Cluster):
-		gone, err = p.remove(ctx, other, now.To, copied)
+		asks := u
+		if r.Origin != v1alpha1.OriginKCP {
+			asks = nil
+		}
+		gone, err = p.remove(ctx, other, now.To, copied, asks)
 	}
 	if err != nil || !gone {
 		return err
@@ -177,11 +181,13 @@ func (p *pass) giveUp(r Record) []Holding {
 	})
 }
 
-// remove deletes an object as it was read, and reports whether it is gone. Else that is waited for.
-func (p *pass) remove(ctx context.Context, side Side, o Ref, u *unstructured.Unstructured) (gone bool, err error) {
+// remove deletes an object as it was read, as an object of the consumer asks for it, and reports whether it is gone.
+// Else that is waited for.
+func (p *pass) remove(ctx context.Context, side Side, o Ref, u, asks *unstructured.Unstructured,
+) (gone bool, err error) {
 	now := u
 	if u.GetDeletionTimestamp() == nil {
-		if err := side.delete(ctx, o, u.GetUID()); err != nil && !apierrors.IsNotFound(err) {
+		if err := side.delete(ctx, o, u.GetUID(), asks); err != nil && !apierrors.IsNotFound(err) {
 			return false, errors.Wrapf(err, "cannot delete %s", o)
 		}
 		if now, err = get(side, o); err != nil {
@@ -209,7 +215,8 @@ func (p *pass) removeCopy(ctx context.Context) (gone bool, err error) {
 	if p.view.copied.GetDeletionTimestamp() == nil {
 		p.result.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
 	}
-	if gone, err = p.remove(ctx, p.in.Service, p.syncer.copyRef(nameOf(p.view.copied)), p.view.copied); gone {
+	to := p.syncer.copyRef(nameOf(p.view.copied))
+	if gone, err = p.remove(ctx, p.in.Service, to, p.view.copied, p.view.source); gone {
 		p.result.Copy = types.NamespacedName{}
 	}
 	return gone, err

@@ -34,7 +34,7 @@ func (w refusingWriter) Patch(context.Context, Ref, []byte, ...string) (*unstruc
 	return nil, w.answer
 }
 
-func (w refusingWriter) Delete(context.Context, Ref, types.UID) error { return w.answer }
+func (w refusingWriter) Delete(context.Context, Ref, types.UID, metav1.DeletionPropagation) error { return w.answer }
 
 // TestRefusalsRepeatNoSecret shows that errors about writes of Secrets, which reach the status of a PublishedResource,
 // hold no value, and that it is still known why a server refuses.
@@ -79,7 +79,7 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 			_, created := side.create(t.Context(), Secrets, u)
 			_, patched := side.patch(t.Context(), o, u, u.Object)
 			for verb, err := range map[string]error{
-				"create": created, "patch": patched, "delete": side.delete(t.Context(), o, "uid"),
+				"create": created, "patch": patched, "delete": side.delete(t.Context(), o, "uid", nil),
 			} {
 				if text := errors.Wrap(err, "cannot sync").Error(); strings.Contains(text, hunter2) ||
 					strings.Contains(text, value) || !strings.Contains(text, tc.says) {

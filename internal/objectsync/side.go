@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,8 +40,8 @@ type Writer interface {
 	) (*unstructured.Unstructured, error)
 	// Patch sends a patch, of the PatchType that it is, for an object, or for a subresource of it if one is named.
 	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) (*unstructured.Unstructured, error)
-	// Delete deletes an object if it has a UID.
-	Delete(ctx context.Context, o Ref, uid types.UID) error
+	// Delete deletes an object if it has a UID, and its dependents as propagation says, if that is not empty.
+	Delete(ctx context.Context, o Ref, uid types.UID, propagation metav1.DeletionPropagation) error
 	// Live reads an object from the server: a related one whose content is needed, and one that has the name of a new
 	// copy or state. An error is a RefusalError if it cannot be read.
 	Live(ctx context.Context, o Ref) (*unstructured.Unstructured, error)

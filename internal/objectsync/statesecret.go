@@ -149,7 +149,7 @@ func (s *stateSecret) remove(ctx context.Context) error {
 	if !s.exists {
 		return nil
 	}
-	if err := s.service.delete(ctx, s.ref(), ""); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.service.delete(ctx, s.ref(), "", nil); err != nil && !apierrors.IsNotFound(err) {
 		return errors.Wrap(err, "cannot delete the sync-state Secret of the object")
 	}
 	return nil

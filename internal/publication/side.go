@@ -290,13 +290,17 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 
 // Delete deletes an object, and waits until that is seen. A composite resource stays until all that it is composed of
 // is gone: its consumer is to see that.
-func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID, propagation metav1.DeletionPropagation,
+) error {
 	options, known := metav1.DeleteOptions{}, s.carriers(o.GVR(), o.NamespacedName())
 	for _, t := range known {
 		u := t.Get(s.name(o.NamespacedName()))
-		if u != nil && slices.Contains(u.GetFinalizers(), compositeFinalizer) {
-			options.PropagationPolicy = new(metav1.DeletePropagationForeground)
+		if propagation == "" && u != nil && slices.Contains(u.GetFinalizers(), compositeFinalizer) {
+			propagation = metav1.DeletePropagationForeground
 		}
+	}
+	if propagation != "" {
+		options.PropagationPolicy = &propagation
 	}
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}

@@ -112,8 +112,11 @@ func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subr
 }
 
 // Delete is that of a writer.
-func (w *writer) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+func (w *writer) Delete(ctx context.Context, o objectsync.Ref, uid types.UID, p metav1.DeletionPropagation) error {
 	options := metav1.DeleteOptions{}
+	if p != "" {
+		options.PropagationPolicy = &p
+	}
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
