@@ -209,8 +209,8 @@ func (r *Reconciliation) isCurrent(obj client.Object) bool {
 	return r.last != nil && r.last.GetUID() == obj.GetUID() && r.last.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// Run has a reconciler reconcile the object, and requeues conflicts silently. What the cache has yet to show of our last
-// write is waited for.
+// Run has a reconciler reconcile the object, and requeues conflicts silently. If the cache has yet to show our last
+// write, that is waited for.
 func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 	next reconcile.Reconciler,
 ) (reconcile.Result, error) {

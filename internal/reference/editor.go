@@ -65,8 +65,8 @@ func newEditor(client func(schema.GroupVersionResource, string) dynamic.Resource
 }
 
 // set makes a change of a resource, and returns the resource as it is then. One that is being deleted takes no new
-// finalizer. The resource is given as it is known, nil if it must be read: what a cache shows may not have the finalizer
-// yet that is taken off. While a request is under way, the changes of all who wait for it gather in the next one.
+// finalizer. The resource is given as it is known, nil if it must be read: a cache may not yet show the finalizer that
+// is taken off. While a request is under way, the changes of all who wait for it gather in the next one.
 func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Object) (metav1.Object, error) {
 	if known != nil && slices.Equal(after(known, []change{c}), known.GetFinalizers()) {
 		return known, nil

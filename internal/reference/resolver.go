@@ -312,8 +312,8 @@ func (r *Reference) watchRequest() informer.WatchRequest {
 	return i
 }
 
-// stream returns the shared resources that a reference names, from the watches. Where the control plane denies those, it
-// is asked for one that has a name.
+// stream returns the shared resources that a reference names, from the watches. Where the control plane denies those,
+// it is asked for one that has a name.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable || ref.Selector != "" {
 		us, err := r.options.Cluster.Watches().List(ctx, o, purposeReferences, ref.watchRequest())

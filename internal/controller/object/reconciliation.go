@@ -220,8 +220,8 @@ func releasesResource(o Object, err error) bool {
 	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
-// orLeave returns the error of an Object that has to finish with a resource, nil if the Object is to do without a target
-// that cannot be reached, and leaves its resource.
+// orLeave returns the error of an Object that has to finish with a resource. It is nil if the Object is to do without a
+// target that cannot be reached, and leaves its resource.
 func (r *reconciliation) orLeave(o Object, err error) error {
 	if releasesResource(o, err) {
 		r.left, r.leaving = err, nil

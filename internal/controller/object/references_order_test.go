@@ -250,9 +250,9 @@ func TestCrowdedReference(t *testing.T) {
 	})
 }
 
-// TestRandomReferencesVanish makes Objects that refer to each other at random, in cycles of two, too, changes references of
-// some, and deletes all in random order. It shows that all of them go, and that no finalizer is left on what others
-// keep.
+// TestRandomReferencesVanish makes Objects that refer to each other at random, in cycles of two, too, changes
+// references of some, and deletes all in random order. It shows that all of them go, and that no finalizer is left on
+// what others keep.
 func TestRandomReferencesVanish(t *testing.T) {
 	const objects, sources = 50, 3
 	forWorlds(t, func(t *testing.T, w world) {
