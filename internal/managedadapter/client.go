@@ -138,6 +138,7 @@ func (c Client) Status() client.SubResourceWriter {
 func (c Client) note(ctx context.Context, obj client.Object, err error) error {
 	if r := of(ctx); err == nil && r.last != nil && r.last.GetUID() == obj.GetUID() {
 		r.see(obj)
+		r.behind = func() bool { return c.trails(ctx, obj) }
 		w := write{version: obj.GetResourceVersion(), at: time.Now()}
 		if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
 			w.gone = obj.GetUID()
@@ -155,6 +156,13 @@ func (c Client) await(key client.ObjectKey) {
 		awaited.awaited = true
 		c.written.CompareAndSwap(key, last, awaited)
 	}
+}
+
+// trails reports whether the cache has yet to show our last write to an object, of which Changed tells then.
+func (c Client) trails(ctx context.Context, obj client.Object) bool {
+	key, seen := client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // A copy.
+	c.await(key)
+	return c.Client.Get(ctx, key, seen, client.UnsafeDisableDeepCopy) == nil && c.isBehind(seen)
 }
 
 // shows reports whether an object is our last write to it, or newer, and awaited.

@@ -150,8 +150,13 @@ func shortfall(b *rate.Limiter, now time.Time, tokens int) time.Duration {
 	return time.Duration((float64(tokens) - b.TokensAt(now)) / budgetRate * float64(time.Second))
 }
 
-// waitMost is how soon something is reconciled again that waits for what will wake it, if the poll interval is longer.
-const waitMost = 30 * time.Second
+const (
+	// waitMost is how soon something is reconciled again that waits for what will wake it, if the poll interval is
+	// longer.
+	waitMost = 30 * time.Second
+	// lostAfter is when an object is reconciled again whose cache never shows our last write, after a restore.
+	lostAfter = 10 * time.Minute
+)
 
 // A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot;
 // each may be nil.
@@ -178,7 +183,8 @@ type Reconciliation struct {
 	// Stale is set if the cache was behind our last write, and nothing was done.
 	Stale bool
 
-	last client.Object // the object as the server last gave it
+	last   client.Object // the object as the server last gave it
+	behind func() bool   // the cache has yet to show what we have written; nil if that is nothing
 }
 
 type reconciliationKey struct{}
@@ -209,8 +215,8 @@ func (r *Reconciliation) isCurrent(obj client.Object) bool {
 	return r.last != nil && r.last.GetUID() == obj.GetUID() && r.last.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// Run has a reconciler reconcile the object, and requeues conflicts silently. If the cache has yet to show our last
-// write, that is waited for.
+// Run has a reconciler reconcile the object, and requeues conflicts silently. As long as the cache has yet to show our
+// last write, there is no other reconcile.
 func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 	next reconcile.Reconciler,
 ) (reconcile.Result, error) {
@@ -220,6 +226,10 @@ func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
 	}
 	if r.Stale {
 		return reconcile.Result{RequeueAfter: staleMost}, nil
+	}
+	soon := res.Requeue //nolint:staticcheck // crossplane-runtime asks for another reconcile in no other way.
+	if soon && err == nil && r.behind != nil && r.behind() {
+		return reconcile.Result{RequeueAfter: lostAfter}, nil
 	}
 	return xperrors.SilentlyRequeueOnConflict(res, err)
 }
