@@ -197,8 +197,8 @@ func TestMigrated(t *testing.T) {
 	}
 }
 
-// TestDefaultsInTheWay shows which fields of nobody become those of the manager if a server has refused its manifest, so
-// that the next apply removes them.
+// TestDefaultsInTheWay shows which fields of nobody become those of the manager if a server has refused its manifest,
+// so that the next apply removes them.
 func TestDefaultsInTheWay(t *testing.T) {
 	const (
 		field    = "spec.strategy.rollingUpdate"

@@ -97,8 +97,8 @@ func (s *Result) isUnknown(err error) {
 	s.Effect, s.Messages = Unknown, append(s.Messages, "unknown: "+err.Error())
 }
 
-// showConditions adds conditions Synced and Ready of a resource to the result. A resource of Crossplane without them has
-// not been reconciled yet. Other resources have neither.
+// showConditions adds conditions Synced and Ready of a resource to the result. A resource of Crossplane without them
+// has not been reconciled yet. Other resources have neither.
 func (s *Result) showConditions(u *unstructured.Unstructured, ofCrossplane bool) {
 	of := composite.Unstructured{Unstructured: *u}
 	status := xpv2.ConditionedStatus{Conditions: of.GetConditions()} // What is malformed is none.

@@ -98,21 +98,29 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 		}
 	}
 	for _, p := range served {
-		if err := p.setup(); err != nil {
+		if err := s.begin(p); err != nil {
 			return nil, err
-		}
-		for _, k := range p.count {
-			if err := s.count(k); err != nil {
-				return nil, err
-			}
-		}
-		for _, k := range p.kinds {
-			if err := s.follow(k); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return missing, nil
+}
+
+// begin sets up a part, and the metrics and logs of its kinds.
+func (s *starter) begin(p part) error {
+	if err := p.setup(); err != nil {
+		return err
+	}
+	for _, k := range p.count {
+		if err := s.count(k); err != nil {
+			return err
+		}
+	}
+	for _, k := range p.kinds {
+		if err := s.follow(k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // follow starts the informer of a kind, so that a replica that waits for the Lease has what it needs when it leads, and

@@ -197,10 +197,11 @@ func (s Side) create(ctx context.Context, r schema.GroupVersionResource, u *unst
 	return answer, s.explain(err, r, u.Object)
 }
 
-// delete deletes an object if it has a UID, as an object of a consumer, nil if there is none, asks for it.
+// delete deletes an object if it has a UID, as the original, nil if there is none, asks for it. What is deleted in a
+// workspace has its original on the service cluster, which has no say.
 func (s Side) delete(ctx context.Context, o Ref, uid types.UID, asks *unstructured.Unstructured) error {
 	var propagation metav1.DeletionPropagation
-	if asks != nil {
+	if asks != nil && !s.ofWorkspace {
 		switch asks.GetAnnotations()[AnnotationDeletionPropagation] {
 		case "foreground":
 			propagation = metav1.DeletePropagationForeground

@@ -146,11 +146,7 @@ func (p *pass) removeRelated(ctx context.Context, r recorded, missing, ends bool
 	case copied == nil:
 		err = p.in.confirmCopyGone(ctx, r, now.To)
 	case isRecorded(r, copied, p.view.id.Cluster):
-		asks := u
-		if r.Origin != v1alpha1.OriginKCP {
-			asks = nil
-		}
-		gone, err = p.remove(ctx, other, now.To, copied, asks)
+		gone, err = p.remove(ctx, other, now.To, copied, u)
 	}
 	if err != nil || !gone {
 		return err
@@ -181,8 +177,8 @@ func (p *pass) giveUp(r Record) []Holding {
 	})
 }
 
-// remove deletes an object as it was read, as an object of the consumer asks for it, and reports whether it is gone.
-// Else that is waited for.
+// remove deletes an object as it was read, as its original asks for it, and reports whether it is gone. Else that is
+// waited for.
 func (p *pass) remove(ctx context.Context, side Side, o Ref, u, asks *unstructured.Unstructured,
 ) (gone bool, err error) {
 	now := u

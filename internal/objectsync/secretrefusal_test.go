@@ -34,7 +34,9 @@ func (w refusingWriter) Patch(context.Context, Ref, []byte, ...string) (*unstruc
 	return nil, w.answer
 }
 
-func (w refusingWriter) Delete(context.Context, Ref, types.UID, metav1.DeletionPropagation) error { return w.answer }
+func (w refusingWriter) Delete(context.Context, Ref, types.UID, metav1.DeletionPropagation) error {
+	return w.answer
+}
 
 // TestRefusalsRepeatNoSecret shows that errors about writes of Secrets, which reach the status of a PublishedResource,
 // hold no value, and that it is still known why a server refuses.

@@ -132,7 +132,7 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 // TestCycle shows that Objects which refer to each other, or to themselves, are applied, and can be deleted one by one.
 // Of a longer circle one has to lose a reference.
 func TestCycle(t *testing.T) {
-	forWorlds(t, func(t *testing.T, w world) {
+	forWorldsBeside(t, func(t *testing.T, w world) {
 		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
 		self, outside := w.keeper("self", w.on("self")), w.keeper("outside", w.on("b"))
 		x, y, z := w.keeper("x", w.on("y")), w.keeper("y", w.on("z")), w.keeper("z", w.on("x"))
