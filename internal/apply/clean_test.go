@@ -227,6 +227,18 @@ func TestPrepare(t *testing.T) {
 			manifest: `{"apiVersion":"v1","kind":"X","metadata":{"creationTimestamp":null},"status":{"a":1}}`,
 			want:     `{"apiVersion":"v1","kind":"X","metadata":{},"status":{"a":1}}`,
 		},
+		"AggregatedRules": {
+			reason: "The rules that a server collects from other ClusterRoles are its own.",
+			manifest: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","rules":[],` +
+				`"aggregationRule":{"clusterRoleSelectors":[]}}`,
+			want: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",` +
+				`"aggregationRule":{"clusterRoleSelectors":[]}}`,
+		},
+		"OwnRules": {
+			reason:   "Without aggregation they are those of the manifest, also if there are none.",
+			manifest: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","rules":[],"aggregationRule":null}`,
+			want:     `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","rules":[],"aggregationRule":null}`,
+		},
 		"NoMetadata": {reason: "None is needed.", manifest: `{"a":1}`, want: `{"a":1}`},
 		"WrongMetadata": {
 			reason: "What is no metadata is for others to refuse.", manifest: `{"metadata":"x"}`, want: `{"metadata":"x"}`,
