@@ -99,9 +99,14 @@ var ofServer = []string{
 
 // Prepare makes of a manifest, in place, what is applied of it, so that each apply, hash and preview sees the same.
 // What a server moves is where the server has it. What only a server sets is left out, as of a manifest that was copied
-// from a live resource, and the status with it.
+// from a live resource, and the status with it, and the rules of a ClusterRole that the server collects from others: a
+// list of them, even an empty one, would take these away.
 func Prepare(manifest *unstructured.Unstructured) {
 	encodeStringData(manifest)
+	if manifest.GetKind() == "ClusterRole" && manifest.Object["aggregationRule"] != nil &&
+		strings.HasPrefix(manifest.GetAPIVersion(), "rbac.authorization.k8s.io/") {
+		delete(manifest.Object, "rules")
+	}
 	metadata, _ := manifest.Object["metadata"].(map[string]any)
 	for _, field := range ofServer {
 		if metadata[field] != nil { // kubectl create --dry-run prints a creationTimestamp that is null.
