@@ -274,7 +274,8 @@ func TestMigratedIfRefused(t *testing.T) {
 	const (
 		port81   = `"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}`
 		port9090 = `"k:{\"port\":9090,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}`
-		theirs   = `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{"f:ports":{` + port81 + `,` + port9090 + `},` +
+		theirs   = `{"f:metadata":{"f:labels":{"f:team":{}}},"f:spec":{` +
+			`"f:conversion":{"f:webhook":{"f:caBundle":{}}},"f:ports":{` + port81 + `,` + port9090 + `},` +
 			`"f:containers":{"k:{\"name\":\"side\"}":{".":{},"f:image":{}},"k:{\"name\":\"web\"}":{` +
 			`"f:env":{"k:{\"name\":\"A\"}":{"f:value":{}},"k:{\"name\":\"B\"}":{"f:value":{}}},` +
 			`"f:resources":{"f:requests":{"f:cpu":{}}},"f:tty":{}}},` +
@@ -329,6 +330,11 @@ func TestMigratedIfRefused(t *testing.T) {
 			"What the server finds wrong if the manifest does not give it.",
 			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.strategy.rollingUpdate"},
 			named, `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}}}}}`,
+		},
+		"OfTheFieldBesideNothing": {
+			"The server forbids what the manifest gives nothing of, and calls it as it does within.",
+			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.conversion.webhookClientConfig"},
+			named, `{"f:spec":{"f:conversion":{"f:webhook":{"f:caBundle":{}}}}}`,
 		},
 		"OfTheFieldInAnItem": {
 			"So it is in an item.",
