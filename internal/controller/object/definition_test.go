@@ -3,10 +3,12 @@ package object_test
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -58,4 +60,25 @@ func TestConversionLeaves(t *testing.T) {
 			kube.Remove(t, c, o)
 		})
 	}
+}
+
+// TestStoredVersionLeaves shows that who takes a version in which resources may be stored from a definition is told to
+// store them anew, and not to delete the definition, which deletes them; and that the manifest is applied after that.
+func TestStoredVersionLeaves(t *testing.T) {
+	c := provide(t)
+	w := newWorldAs(t, c, build.Namespaced(), "system:masters")
+	o := w.keep(t, w.definition(t, version("v1alpha1", true), ""))
+	setManifest(t, c, o, w.definition(t, version("v1alpha1", false)+","+version("v1", true), ""))
+	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: build.Meta("", "gates."+w.target+".example.org")}
+	kube.Await(t, w.tc, d, "two stored versions", func() (bool, string) {
+		return len(d.Status.StoredVersions) == 2, fmt.Sprint(d.Status.StoredVersions)
+	})
+	setManifest(t, c, o, w.definition(t, version("v1", true), ""))
+	told := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest), "status.storedVersions")
+	if strings.Contains(told, "delete the") || !strings.Contains(told, "write each of its resources once") {
+		t.Errorf("want no advice to delete the definition, got %s", told)
+	}
+	kube.PatchStatus(t, w.tc, d, `{"status":{"storedVersions":["v1"]}}`)
+	awaitReady(t, c, o)
+	kube.Remove(t, c, o)
 }
