@@ -17,8 +17,13 @@ import (
 // messageStays says what to do about a manifest that a server refuses for the resource that is there.
 const messageStays = "the target accepts the manifest for a new resource, but not for the existing one: revert the " +
 	"change, or delete the resource on the target, and the provider recreates it from the manifest. This also deletes " +
-	"what depends on the resource, such as the data of a PersistentVolumeClaim; a StatefulSet keeps its Pods with " +
-	"kubectl delete --cascade=orphan"
+	"what depends on the resource, such as the data of a PersistentVolumeClaim, or all resources of a " +
+	"CustomResourceDefinition; a StatefulSet keeps its Pods with kubectl delete --cascade=orphan"
+
+// messageStored says what to do about a version that leaves a CustomResourceDefinition while resources may be stored
+// in it.
+const messageStored = "resources may be stored in the version that leaves the manifest: keep the version, write each " +
+	"of its resources once, and remove it from status.storedVersions first"
 
 // Insist deals with a refusal of a manifest that is to be all of a resource. What others have updated and is in the way
 // is cleared, and the manifest is sent again. If there is nothing, the error says what to do if the server would take
@@ -43,6 +48,10 @@ func (c Client) Insist(ctx context.Context, m Migration, refused error,
 		slices.ContainsFunc(m.InTheWay, func(c metav1.StatusCause) bool {
 			return !slices.ContainsFunc(alone, func(a metav1.StatusCause) bool { return a.Type == c.Type && a.Field == c.Field })
 		}) {
+		if slices.ContainsFunc(m.InTheWay,
+			func(c metav1.StatusCause) bool { return c.Field == ".status.storedVersions" }) {
+			return nil, errors.Wrap(refused, messageStored)
+		}
 		return nil, errors.Wrap(refused, messageStays)
 	}
 	return nil, refused
