@@ -28,6 +28,9 @@ const (
 	// askMost is how long a server may take to say that it has come to a resource version. One that has gone back says
 	// for long that it will.
 	askMost = 5 * time.Second
+	// brief is how long a watch may last that is not resumed if it has brought nothing: balancers cut idle connections
+	// later.
+	brief = 10 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
 )
@@ -47,6 +50,8 @@ type source struct {
 	until  time.Time   // when the server was to end the watch before
 	cut    bool        // it has ended that before, or has refused one since
 	begun  atomic.Bool // a watch has begun, and not been ended by us
+	from   string      // the resource version of the watch before
+	at     time.Time   // when that has begun
 
 	isSame func(_ context.Context, anew bool) bool // that of Options
 	asked  bool                                    // for the list that comes next
@@ -94,9 +99,11 @@ func (s *source) beginList(ctx context.Context) {
 func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.stop()
 	s.cut = s.cut || time.Now().Before(s.until)
-	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.canResume(ctx, o.ResourceVersion) {
+	stuck := o.ResourceVersion == s.from && time.Since(s.at) < brief // A server cannot convert what has changed, say.
+	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && (stuck || !s.canResume(ctx, o.ResourceVersion)) {
 		return nil, errListAgain
 	}
+	from := o.ResourceVersion
 	lasts := time.Duration(*o.TimeoutSeconds)*time.Second + overdue
 	most := lasts
 	if o.SendInitialEvents != nil {
@@ -111,6 +118,7 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	w, err := s.server.WatchWithContext(ctx, o)
 	if err == nil {
 		s.begun.Store(true)
+		s.from, s.at = from, time.Now()
 	}
 	s.until, s.cut = time.Now().Add(lasts-overdue-early), err != nil
 	if utilnet.IsConnectionRefused(err) || apierrors.IsInternalError(err) {
