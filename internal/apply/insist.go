@@ -121,7 +121,7 @@ func (m Migration) blocks(f *finder, ours *fieldpath.Set, p fieldpath.Path) bool
 			_, exact := f.find(m.Manifest.Object, p[:i+1]) // Or it differs in a key that the manifest leaves to a default.
 			both := given && f.gives(m.Manifest.Object, append(p[:i+1:i+1], in))
 			if e.Key != nil && !exact && !ours.Has(p[:i+1]) && m.collides(f, p[:i+1], in, c.Type) ||
-				(given || c.Type == metav1.CauseTypeForbidden) && !both && i+1 < len(p) && p[i+1].Equals(in) ||
+				(given || c.Type == metav1.CauseTypeForbidden && !inItem) && !both && i+1 < len(p) && p[i+1].Equals(in) ||
 				both && inItem && strings.Contains(c.Message, "may not ") {
 				return true
 			}

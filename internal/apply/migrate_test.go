@@ -336,6 +336,11 @@ func TestMigratedIfRefused(t *testing.T) {
 			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.conversion.webhookClientConfig"},
 			named, `{"f:spec":{"f:conversion":{"f:webhook":{"f:caBundle":{}}}}}`,
 		},
+		"OfAnItemOfOthers": {
+			"In an item that the manifest does not give, nothing is.",
+			metav1.StatusCause{Type: metav1.CauseTypeForbidden, Field: "spec.containers[0].image"},
+			named, "",
+		},
 		"OfTheFieldInAnItem": {
 			"So it is in an item.",
 			metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.containers[0].resources.requests"},

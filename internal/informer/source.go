@@ -28,9 +28,9 @@ const (
 	// askMost is how long a server may take to say that it has come to a resource version. One that has gone back says
 	// for long that it will.
 	askMost = 5 * time.Second
-	// brief is how long a watch may last that is not resumed if it has brought nothing: balancers cut idle connections
-	// later.
-	brief = 10 * time.Second
+	// brief is how long a watch may last that is not resumed if it has brought nothing: what cuts idle connections does
+	// it later.
+	brief = 3 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
 )

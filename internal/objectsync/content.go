@@ -86,6 +86,9 @@ func (v *view) inConditions(value, copied, source any, are bool) any {
 		if are {
 			return v.withObserved(x, asMap(copied), asMap(source))
 		}
+		if x["kind"] != nil && x["apiVersion"] != nil {
+			return x // It is another object, which has generations of its own.
+		}
 		out := make(map[string]any, len(x))
 		for field, inner := range x {
 			out[field] = v.inConditions(inner, asMap(copied)[field], asMap(source)[field], field == conditionsField)
@@ -101,17 +104,21 @@ func (v *view) inConditions(value, copied, source any, are bool) any {
 	return value
 }
 
-// counterpart returns the item of a list that has the type of another one or, if that has none, its index; nil if there
-// is none.
+// counterpart returns the item of a list that is at the index of another one and has its type, if any, or else has its
+// type elsewhere; nil if there is none.
 func counterpart(item, list any, i int) any {
 	items, _ := list.([]any)
-	if t, ok := asMap(item)["type"].(string); ok {
-		i = slices.IndexFunc(items, func(other any) bool { return asMap(other)["type"] == any(t) })
+	is, typed := asMap(item)["type"].(string)
+	alike := func(other any) bool { return asMap(other)["type"] == any(is) }
+	switch {
+	case i < len(items) && (!typed || alike(items[i])):
+		return items[i]
+	case typed:
+		if i = slices.IndexFunc(items, alike); i >= 0 {
+			return items[i]
+		}
 	}
-	if i < 0 || i >= len(items) {
-		return nil
-	}
-	return items[i]
+	return nil
 }
 
 // withObserved returns what has an observed generation with that of the consumer's object, which had another one there

@@ -184,7 +184,8 @@ func TestStatusOfGeneration(t *testing.T) {
 }
 
 // TestStatusOfParts shows that conditions of parts of an object, as routes have them of each parent, are of the
-// generation in the workspace, too, and that a generation beside them, which may be of something else, stays.
+// generation in the workspace, too, and that a generation beside them, which may be of something else, stays, and those
+// of another object that the status shows.
 func TestStatusOfParts(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
@@ -195,7 +196,8 @@ func TestStatusOfParts(t *testing.T) {
 	parents := func(generation int64) string {
 		return fmt.Sprintf(`{"status":{"parents":[{"name":"a","observedGeneration":7,"conditions":[`+
 			`{"type":"Accepted","status":"True","observedGeneration":%[1]d},`+
-			`{"type":"Resolved","status":"True","observedGeneration":%[1]d}]}]}}`, generation)
+			`{"type":"Resolved","status":"True","observedGeneration":%[1]d}]}],"made":{"apiVersion":"v1","kind":"Pod",`+
+			`"status":{"conditions":[{"type":"Ready","status":"True","observedGeneration":2}]}}}}`, generation)
 	}
 	is := func(when string, generation int64) {
 		t.Helper()

@@ -74,7 +74,7 @@ func (e *editor) set(ctx context.Context, at edited, c change, known metav1.Obje
 	e.mu.Lock()
 	r := e.open[at]
 	if r == nil {
-		r = &request{}
+		r = &request{err: errors.New("the finalizers may not have been changed")} // If patch panics.
 		e.open[at] = r
 	}
 	r.changes = append(r.changes, c)
@@ -125,10 +125,12 @@ func (e *editor) patch(ctx context.Context, at edited, changes []change,
 	switch {
 	case apierrors.IsNotFound(err):
 		return gone(), nil
-	case err == nil && !slices.Equal(after(u, changes), u.GetFinalizers()):
+	case err != nil:
+		return nil, err
+	case !slices.Equal(after(u, changes), u.GetFinalizers()):
 		return nil, errContested
 	}
-	return u, err
+	return u, nil
 }
 
 // after returns the finalizers of a resource after some changes. One that is being deleted takes no new finalizers.

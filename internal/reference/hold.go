@@ -153,7 +153,7 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 			name = describe(all[i].GVK.Kind, all[i].node().name)
 			// A deleted one that refers to something else by now would take it off when it goes, which this one may be
 			// in the way of.
-			void = leadTo(own, all[i]) || all[i].GetDeletionTimestamp() != nil && !leadTo(r.edges(all[i]), f)
+			void = f.needs(own, all[i]) || all[i].GetDeletionTimestamp() != nil && !leadTo(r.edges(all[i]), f)
 		}
 		if void {
 			stranded = append(stranded, finalizer)
@@ -172,6 +172,13 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		errors.New("waiting for the deletion of Objects that refer to this one: " + strings.Join(names, ", ")),
 		commonv1.ReasonWaitingForDependents,
 	}
+}
+
+// needs reports whether one of the references of an Object names another one, or has pinned it: a selector may select
+// more than it leads to.
+func (f Referrer) needs(refs []Reference, o Referrer) bool {
+	return slices.ContainsFunc(refs, func(r Reference) bool { return r.node() == o.node() }) ||
+		slices.ContainsFunc(f.Observed().References, func(p commonv1.PinnedReference) bool { return pinned(p) == o.node() })
 }
 
 // leadTo reports whether one of some references names or selects an Object.

@@ -262,11 +262,12 @@ func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 	}
 }
 
-// wakeReferrers wakes those who refer to an Object in any of its states. If two states differ in nothing but
-// finalizers, only those are woken whose finalizers they are. If the cache fails, the next poll tells.
+// wakeReferrers wakes those who refer to an Object in any of its states. If two states that the cache holds whole
+// differ in nothing but finalizers, only those are woken whose finalizers they are. If the cache fails, the next poll
+// tells.
 func (r *Resolver) wakeReferrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) {
 	all, _ := r.referrers(ctx, gk, states...)
-	if len(all) > 0 && len(states) > 1 && onlyFinalizers(states[0], states[1]) {
+	if len(all) > 0 && len(states) > 1 && r.options.Owned(states[1]) && onlyFinalizers(states[0], states[1]) {
 		has := func(o client.Object, f Referrer) bool { return slices.Contains(o.GetFinalizers(), f.finalizer()) }
 		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
 	}
@@ -275,12 +276,11 @@ func (r *Resolver) wakeReferrers(ctx context.Context, gk schema.GroupKind, state
 	}
 }
 
-// onlyFinalizers reports whether two states of an Object differ in finalizers, and in nothing else that a cache has:
-// of an Object of another slot it does not have all.
+// onlyFinalizers reports whether two states of an Object differ in nothing but finalizers.
 func onlyFinalizers(was, is client.Object) bool {
 	same := is.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
 	same.SetFinalizers(was.GetFinalizers())
 	same.SetResourceVersion(was.GetResourceVersion())
 	same.SetManagedFields(was.GetManagedFields())
-	return !slices.Equal(was.GetFinalizers(), is.GetFinalizers()) && equality.Semantic.DeepEqual(was, same)
+	return equality.Semantic.DeepEqual(was, same)
 }
