@@ -37,7 +37,7 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 .PHONY: test
-test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores. PKG=./internal/diff RUN=TestOf runs some.
+test: build tools ## Run the tests of all promises, on real servers: 13 minutes on two cores. PKG=./internal/diff RUN=TestOf runs some.
 	$(if $(PKG)$(RUN),$(GOTEST) $(if $(RUN),-run='$(RUN)') $(or $(PKG),./...),@hack/test.sh)
 
 AREAS := object sync applications package failover guides versions
